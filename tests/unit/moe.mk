@@ -35,6 +35,18 @@ check_PROGRAMS += test_moe_gate
 test_moe_gate_SOURCES = moe/test_moe_gate.c moe/gates.c moe/gates.h
 test_moe_gate_LDADD = $(S)/moe/libocs_moe_job.la $(MOE_LIBS)
 
+check_PROGRAMS += test_moe_gate_corpus test_moe_plan_corpus test_moe_region_corpus
+test_moe_gate_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_moe_gate.c
+test_moe_gate_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"moe_gate"' -DCORPUS_LEAST=5
+test_moe_gate_corpus_LDADD = $(S)/moe/libocs_moe_job.la $(UTIL) $(CMOCKA_LIBS)
+test_moe_plan_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_moe_plan.c
+test_moe_plan_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"moe_plan"' -DCORPUS_LEAST=5
+test_moe_plan_corpus_LDADD = $(S)/moe/libocs_moe_job.la $(UTIL) $(CMOCKA_LIBS)
+test_moe_region_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_moe_region.c
+test_moe_region_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"moe_region"' -DCORPUS_LEAST=5
+test_moe_region_corpus_LDADD = $(S)/moe/libocs_moe_controller.la $(S)/moe/libocs_moe.la $(S)/moe/libocs_moe_job.la $(S)/place/libocs_place.la \
+	$(S)/fold/libocs_fold.la $(S)/protocol/libocs_protocol.la $(FABRIC) $(GLPK_LIBS) $(JSON_LIBS) $(CMOCKA_LIBS) -lm
+
 check_PROGRAMS += test_moe_nccl
 test_moe_nccl_SOURCES = moe/test_moe_nccl.c moe/gates.c moe/gates.h moe/stand_in/nccl.h
 test_moe_nccl_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/src/moe/job -I$(srcdir)/moe/stand_in

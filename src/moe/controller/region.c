@@ -18,6 +18,7 @@
 #define FILE_MAX (16 << 20)
 #define SERVERS_MAX 4096
 #define NICS_MAX 64
+#define ENDS_MAX (1 << 20) /* NICs of all groups together */
 
 int region_circuits_read(const struct controller *controller, struct json_object *row,
 			 struct ocs_region_circuits *circuits, struct ocs_error *err)
@@ -59,12 +60,12 @@ static int group_read(struct controller *controller, int number, struct json_obj
 	for (int i = 0; i < ASKERS; i++)
 		group->asker[i].fd = -1;
 	for (size_t e = 0; e < ends; e++) {
-		struct json_object *of = json_object_array_get_idx(list,
-								   e / (size_t)controller->nics),
-				   *one = NULL;
+		size_t server = e / (size_t)controller->nics;
+		struct json_object *of = NULL, *one = NULL;
 
-		if (servers > e / (size_t)controller->nics &&
-		    json_object_is_type(of, json_type_array))
+		if (server < servers)
+			of = json_object_array_get_idx(list, server);
+		if (json_object_is_type(of, json_type_array))
 			one = json_object_array_get_idx(of, e % (size_t)controller->nics);
 		group->address[e] = ocs_strdup(one ? json_object_get_string(one) : "");
 	}
@@ -81,7 +82,8 @@ static int text_read(struct controller *controller, struct json_object *json, st
 	controller->job = ocs_field_job(json);
 	controller->epoch = ocs_field_epoch(json);
 	if (!controller->job || servers < 1 || servers > SERVERS_MAX || nics < 1 ||
-	    nics > NICS_MAX || !groups || groups > SERVERS_MAX)
+	    nics > NICS_MAX || !groups || groups > SERVERS_MAX ||
+	    servers * nics * (int64_t)groups > ENDS_MAX)
 		return ocs_error_set(err, OCS_USAGE, "it describes no job in a region");
 	controller->servers = (int)servers;
 	controller->nics = (int)nics;
