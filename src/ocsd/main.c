@@ -364,6 +364,7 @@ static void free_switches(struct ocsd *d)
 		if (d->placers[i])
 			ocs_placer_destroy(d->placers[i]);
 	free(d->placers);
+	ocsd_counters_free(&d->counters);
 	free(d->heard);
 }
 

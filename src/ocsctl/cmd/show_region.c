@@ -55,6 +55,29 @@ static void group_print(struct json_object *group, int servers)
 	ocs_moe_circuits_destroy(circuits);
 }
 
+static double number_of(struct json_object *one, const char *name)
+{
+	return json_object_get_double(ocs_field(one, name));
+}
+
+/* What its changes have been. */
+static void changes_print(struct json_object *one)
+{
+	printf("%s changes (%.1f a second now), %s failed, %s refused",
+	       ocs_ctl_string(one, OCS_FIELD_CHANGES, "0"), number_of(one, OCS_FIELD_RATE),
+	       ocs_ctl_string(one, OCS_FIELD_FAILED, "0"),
+	       ocs_ctl_string(one, OCS_FIELD_REFUSED, "0"));
+	if (number_of(one, OCS_FIELD_CHANGES) > 0)
+		printf("; circuits cut or made %s, kept %s",
+		       ocs_ctl_string(one, OCS_FIELD_CIRCUITS, "0"),
+		       ocs_ctl_string(one, OCS_FIELD_KEPT, "0"));
+	if (json_object_is_type(ocs_field(one, OCS_FIELD_CHANGE_MS), json_type_double))
+		printf("; a change takes %.1f ms", number_of(one, OCS_FIELD_CHANGE_MS));
+	if (number_of(one, OCS_FIELD_WAITED_MS) > 0)
+		printf("; ranks have waited %s ms", ocs_ctl_string(one, OCS_FIELD_WAITED_MS, "0"));
+	putchar('\n');
+}
+
 void ocs_ctl_show_region_print(struct json_object *list)
 {
 	for (size_t k = 0; k < ocs_ctl_length(list); k++) {
@@ -62,15 +85,13 @@ void ocs_ctl_show_region_print(struct json_object *list)
 		struct json_object *groups = ocs_field_array(one, OCS_FIELD_GROUPS, NULL);
 		int64_t servers = ocs_field_number(one, OCS_FIELD_SERVERS, 0);
 
-		printf("%sjob %s, %s, %s: %s servers of %s optical NICs in each group; %s changes, "
-		       "%s failed\n",
+		printf("%sjob %s, %s, %s: %s servers of %s optical NICs in each group\n",
 		       k ? "\n" : "", ocs_ctl_string(one, OCS_FIELD_JOB, "?"),
 		       ocs_ctl_string(one, OCS_FIELD_SHAPE, "no shape"),
 		       ocs_ctl_string(one, OCS_FIELD_MODE, "?"),
 		       ocs_ctl_string(one, OCS_FIELD_SERVERS, "?"),
-		       ocs_ctl_string(one, OCS_FIELD_NICS, "?"),
-		       ocs_ctl_string(one, OCS_FIELD_CHANGES, "0"),
-		       ocs_ctl_string(one, OCS_FIELD_FAILED, "0"));
+		       ocs_ctl_string(one, OCS_FIELD_NICS, "?"));
+		changes_print(one);
 		for (size_t g = 0;
 		     servers > 0 && servers <= OCS_MOE_SERVERS_MAX && g < ocs_ctl_length(groups);
 		     g++)

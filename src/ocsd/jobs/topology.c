@@ -76,14 +76,42 @@ static void recent_turn(struct ocsd_menu *menu, int64_t now_ns)
 	menu->recent_ns = now_ns;
 }
 
-static void change_count(struct ocsd *d, struct ocsd_job *job, size_t circuits)
+/* What is counted of JOB's section, or NULL: it is not in a region. */
+static struct ocsd_region_count *region_of(struct ocsd *d, const struct ocsd_job *job)
+{
+	return job->menu && ocsd_menu_region(job->menu) && job->section ?
+		       ocsd_count_region(&d->counters, job->section->name) :
+		       NULL;
+}
+
+/* T turns the circuits of a group into CIRCUITS. */
+static void region_count(struct ocsd *d, struct ocsd_job *job, const struct ocsd_transition *t,
+			 const struct ocs_region_circuits *circuits)
+{
+	struct ocsd_region_count *region = region_of(d, job);
+	size_t made = 0;
+
+	if (!region)
+		return;
+	for (size_t i = 0; i < t->count; i++)
+		made += !t->members[i].cut;
+	region->changes++;
+	region->made += made;
+	region->cut += t->count - made;
+	region->kept += circuits->count - made;
+	job->menu->total.kept += circuits->count - made;
+}
+
+static void change_count(struct ocsd *d, struct ocsd_job *job, const struct ocsd_transition *t,
+			 const struct ocs_region_circuits *circuits)
 {
 	int64_t now_ns = ocs_now_ns();
 
 	job->menu->total.changes++;
-	job->menu->total.circuits += circuits;
+	job->menu->total.circuits += t->count;
 	d->counters.topologies++;
-	d->counters.topology_circuits += circuits;
+	d->counters.topology_circuits += t->count;
+	region_count(d, job, t, circuits);
 	recent_turn(job->menu, now_ns);
 	job->menu->recent[0]++;
 	if (now_ns - job->menu->audited_ns >= AUDIT_NS)
@@ -110,6 +138,8 @@ void ocsd_topology_refused(struct ocsd *d, struct ocsd_job *job, const char *why
 	d->counters.topologies_refused++;
 	if (!job->menu)
 		return;
+	if (region_of(d, job))
+		region_of(d, job)->refused++;
 	if (!job->menu->total.refused || now_ns - job->menu->refused_ns >= AUDIT_NS) {
 		job->menu->refused_ns = now_ns;
 		ocsd_audit(d, &(struct ocsd_audit){
@@ -188,6 +218,8 @@ static void rail_fail(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *ra
 	rail->error = ocs_strdup(why);
 	job->menu->total.failed++;
 	d->counters.topologies_failed++;
+	if (region_of(d, job))
+		region_of(d, job)->failed++;
 	text = ocs_asprintf("rail %td, topology %s: %s", rail - job->menu->rails, rail->topo, why);
 	ocs_log(OCS_LOG_WARNING, "job %u: %s", job->job, text);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "topology_failed", .reply = text });
@@ -228,6 +260,18 @@ void ocsd_topologies_switch_failed(struct ocsd *d, const struct ocsd_switch *sw,
 		}
 }
 
+/* The change of RAIL, a group of a region, has come whole. */
+static void region_verified(struct ocsd *d, struct ocsd_job *job, const struct ocsd_rail *rail)
+{
+	int64_t took_ns = ocs_now_ns() - rail->begun_ns;
+
+	if (!region_of(d, job))
+		return;
+	ocsd_count_verified(region_of(d, job), took_ns);
+	job->menu->total.verified++;
+	job->menu->total.took_ns += took_ns;
+}
+
 /* Nothing of the change of RAIL is on its way any more. */
 static void rail_conclude(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *rail)
 {
@@ -235,6 +279,7 @@ static void rail_conclude(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail
 	if (!rail->error) {
 		rail->stage = OCSD_STAGE_VERIFIED;
 		strcpy(rail->stands, rail->topo);
+		region_verified(d, job, rail);
 		ocsd_routes_tell(d, job, rail);
 		if (strcmp(rail->topo, OCS_RAILS_RING) == 0) {
 			char *text = ocs_asprintf("rail %td", rail - job->menu->rails);
@@ -405,7 +450,8 @@ static int change_begin(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *
 	}
 	if (rail->change)
 		ocsd_transition_end(rail->change);
-	change_count(d, job, t->count);
+	change_count(d, job, t, circuits);
+	rail->begun_ns = ocs_now_ns();
 	if (!rail->leaving.waits)
 		strcpy(rail->leaving.from, rail->stands);
 	strcpy(rail->topo, topo);

@@ -10,6 +10,8 @@
 #include "src/ocsd/protocol/pending_reply.h"
 #include "src/ocsd/state/ocsd.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,19 +36,6 @@ static void metric_number(struct ocs_text *text, const char *name, const char *t
 	ocs_text_add(text, "ocsd_%s %llu\n", name, (unsigned long long)value);
 }
 
-static void add_histogram(struct ocs_text *text, const char *name, const char *help,
-			  const struct ocsd_histogram *histogram)
-{
-	metric_head(text, name, "histogram", help);
-	for (size_t i = 0; i < COUNT(bounds); i++)
-		ocs_text_add(text, "ocsd_%s_bucket{le=\"%g\"} %llu\n", name, bounds[i],
-			     (unsigned long long)histogram->within[i]);
-	ocs_text_add(text, "ocsd_%s_bucket{le=\"+Inf\"} %llu\n", name,
-		     (unsigned long long)histogram->count);
-	ocs_text_add(text, "ocsd_%s_sum %.6f\nocsd_%s_count %llu\n", name, histogram->sum, name,
-		     (unsigned long long)histogram->count);
-}
-
 /* A value of a label: names come from ocs.yaml. */
 static void add_label(struct ocs_text *text, const char *value)
 {
@@ -56,6 +45,91 @@ static void add_label(struct ocs_text *text, const char *value)
 		else
 			ocs_text_add(text, "%s%c", strchr("\"\\", *value) ? "\\" : "", *value);
 	}
+}
+
+/* The labels of a series: of SECTION (NULL: of all), and LABEL, which is whole, or NULL. */
+static void add_labels(struct ocs_text *text, const char *section, const char *label)
+{
+	if (!section && !label)
+		return;
+	ocs_text_add(text, "{");
+	if (section) {
+		ocs_text_add(text, "section=\"");
+		add_label(text, section);
+		ocs_text_add(text, "\"%s", label ? "," : "");
+	}
+	ocs_text_add(text, "%s}", label ? label : "");
+}
+
+static void add_series(struct ocs_text *text, const char *name, const char *section,
+		       const struct ocsd_histogram *histogram)
+{
+	char le[32];
+
+	for (size_t i = 0; i <= COUNT(bounds); i++) {
+		bool all = i == COUNT(bounds);
+
+		if (all)
+			strcpy(le, "le=\"+Inf\"");
+		else
+			snprintf(le, sizeof(le), "le=\"%g\"", bounds[i]);
+		ocs_text_add(text, "ocsd_%s_bucket", name);
+		add_labels(text, section, le);
+		ocs_text_add(text, " %llu\n",
+			     (unsigned long long)(all ? histogram->count : histogram->within[i]));
+	}
+	ocs_text_add(text, "ocsd_%s_sum", name);
+	add_labels(text, section, NULL);
+	ocs_text_add(text, " %.6f\nocsd_%s_count", histogram->sum, name);
+	add_labels(text, section, NULL);
+	ocs_text_add(text, " %llu\n", (unsigned long long)histogram->count);
+}
+
+static void add_histogram(struct ocs_text *text, const char *name, const char *help,
+			  const struct ocsd_histogram *histogram)
+{
+	metric_head(text, name, "histogram", help);
+	add_series(text, name, NULL, histogram);
+}
+
+/* A counter of each section with regions: the number at OFFSET of its counts. */
+static void add_regions_counter(struct ocs_text *text, const struct ocsd_counters *m,
+				const char *name, const char *label, size_t offset)
+{
+	for (size_t i = 0; i < m->nregions; i++) {
+		const char *counts = (const char *)&m->regions[i];
+		uint64_t value;
+
+		memcpy(&value, counts + offset, sizeof(value));
+		ocs_text_add(text, "ocsd_%s", name);
+		add_labels(text, m->regions[i].section, label);
+		ocs_text_add(text, " %llu\n", (unsigned long long)value);
+	}
+}
+
+#define REGION(field) offsetof(struct ocsd_region_count, field)
+
+static void add_regions(struct ocs_text *text, const struct ocsd_counters *m)
+{
+	metric_head(text, "region_changes_total", "counter",
+		    "Changes of one group of a running job with experts.");
+	add_regions_counter(text, m, "region_changes_total", NULL, REGION(changes));
+	metric_head(text, "region_circuits_total", "counter",
+		    "Circuits that these changes cut, made, and kept.");
+	add_regions_counter(text, m, "region_circuits_total", "what=\"cut\"", REGION(cut));
+	add_regions_counter(text, m, "region_circuits_total", "what=\"made\"", REGION(made));
+	add_regions_counter(text, m, "region_circuits_total", "what=\"kept\"", REGION(kept));
+	metric_head(text, "region_failures_total", "counter",
+		    "Such changes that did not come whole.");
+	add_regions_counter(text, m, "region_failures_total", NULL, REGION(failed));
+	metric_head(text, "region_refusals_total", "counter",
+		    "Requests of controllers of these jobs that were refused.");
+	add_regions_counter(text, m, "region_refusals_total", NULL, REGION(refused));
+	metric_head(text, "region_change_seconds", "histogram",
+		    "One such change, asked for to verified.");
+	for (size_t i = 0; i < m->nregions; i++)
+		add_series(text, "region_change_seconds", m->regions[i].section,
+			   &m->regions[i].verified);
 }
 
 static void add_switches(struct ocs_text *text, const struct ocsd *d)
@@ -217,6 +291,7 @@ static char *metrics_text(struct ocsd *d)
 	add_ports(&text, d);
 	add_queues(&text, d);
 	add_history(&text, &d->counters);
+	add_regions(&text, &d->counters);
 	return ocs_text_take(&text);
 }
 

@@ -3,7 +3,10 @@
 
 #include "src/ocsd/state/counters.h"
 
-#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/util/text.h"
 
 static const double bounds[OCSD_NBOUNDS] = OCSD_BOUNDS;
 
@@ -31,4 +34,32 @@ void ocsd_count_batch(struct ocsd_counters *counters, enum ocsd_outcome outcome,
 void ocsd_count_realised(struct ocsd_counters *counters, int64_t ns)
 {
 	histogram_add(&counters->realised, ns);
+}
+
+struct ocsd_region_count *ocsd_count_region(struct ocsd_counters *counters, const char *section)
+{
+	struct ocsd_region_count *region;
+
+	for (size_t i = 0; i < counters->nregions; i++)
+		if (strcmp(counters->regions[i].section, section) == 0)
+			return &counters->regions[i];
+	counters->regions = ocs_realloc(counters->regions,
+					(counters->nregions + 1) * sizeof(*counters->regions));
+	region = &counters->regions[counters->nregions++];
+	*region = (struct ocsd_region_count){ .section = ocs_strdup(section) };
+	return region;
+}
+
+void ocsd_count_verified(struct ocsd_region_count *region, int64_t ns)
+{
+	histogram_add(&region->verified, ns);
+}
+
+void ocsd_counters_free(struct ocsd_counters *counters)
+{
+	for (size_t i = 0; i < counters->nregions; i++)
+		free(counters->regions[i].section);
+	free(counters->regions);
+	counters->regions = NULL;
+	counters->nregions = 0;
 }

@@ -7,6 +7,7 @@
 /* What has passed, counted since ocsd was started: what can be counted now is counted when a
  * collector asks. */
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Upper bounds in seconds: mirrors move in 10 to 50 ms, retries take seconds. */
@@ -25,6 +26,14 @@ struct ocsd_histogram {
 	double sum; /* s */
 };
 
+/* Changes of circuits in the regions of a section, group by group. */
+struct ocsd_region_count {
+	char *section;
+	uint64_t changes, cut, made, kept; /* circuits of these changes */
+	uint64_t failed, refused;
+	struct ocsd_histogram verified; /* from the request to the table */
+};
+
 struct ocsd_counters {
 	struct ocsd_histogram batch;	/* verified ones, from the hand-over to the table */
 	struct ocsd_histogram realised; /* from the first apply to the last verified circuit */
@@ -35,6 +44,8 @@ struct ocsd_counters {
 	/* Changes of topologies, rail by rail, and the circuits that they cut and made; those of them
 	 * that did not come whole; requests that were refused. */
 	uint64_t topologies, topology_circuits, topologies_failed, topologies_refused;
+	struct ocsd_region_count *regions; /* of sections that have had jobs with experts */
+	size_t nregions;
 };
 
 /* One batch with PATCHES patches, which took NS. */
@@ -42,5 +53,11 @@ void ocsd_count_batch(struct ocsd_counters *counters, enum ocsd_outcome outcome,
 		      int64_t ns);
 /* A job's circuits took NS. */
 void ocsd_count_realised(struct ocsd_counters *counters, int64_t ns);
+/* The counts of SECTION, which has regions; until the next call. */
+struct ocsd_region_count *ocsd_count_region(struct ocsd_counters *counters, const char *section);
+/* A change took NS. */
+void ocsd_count_verified(struct ocsd_region_count *region, int64_t ns);
+/* Frees what COUNTERS hold. */
+void ocsd_counters_free(struct ocsd_counters *counters);
 
 #endif

@@ -61,13 +61,16 @@ struct ocsd_rail {
 	int code;   /* enum ocs_code of ERROR */
 	char *error;
 	bool changing;
+	int64_t begun_ns;		/* when it was asked for the change under way */
 	struct ocsd_transition *change; /* NULL: over */
 	struct ocsd_leaving leaving;	/* routes, before that */
 };
 
 /* What has passed; the audit log gets a row of it now and then. */
 struct ocsd_menu_count {
-	uint64_t changes, circuits, failed, refused;
+	uint64_t changes, circuits, kept, failed, refused;
+	uint64_t verified; /* changes that came whole in a region, */
+	int64_t took_ns;   /* and what they took together */
 };
 
 struct ocsd_menu {

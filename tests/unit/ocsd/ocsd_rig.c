@@ -449,3 +449,22 @@ int rig_log_lines(struct rig *rig, ...)
 	free(log);
 	return count;
 }
+
+char *rig_metrics_on(struct rig *rig)
+{
+	char *address = ocs_asprintf("127.0.0.1:%d", rig_free_port()), *text, *at, *edited;
+	struct ocs_error err;
+
+	rig_stop_daemon(rig, SIGTERM);
+	text = ocs_file_read(rig->yaml, 1 << 20, NULL, &err);
+	assert_non_null(text);
+	at = strstr(text, "/state\n");
+	assert_non_null(at);
+	at += strlen("/state\n");
+	edited = ocs_asprintf("%.*s  metrics: %s\n%s", (int)(at - text), text, address, at);
+	assert_int_equal(ocs_file_write(rig->yaml, edited, strlen(edited), 0600, &err), 0);
+	free(edited);
+	free(text);
+	rig_start_daemon(rig);
+	return address;
+}

@@ -90,6 +90,8 @@ void rig_apply(struct ocs_client *client, unsigned int job, const char *node);
 void rig_emulate(struct rig *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A TCP port of the loopback interface that was free a moment ago. */
 int rig_free_port(void);
+/* Starts the daemon anew, with metrics; their address, the caller frees it. */
+char *rig_metrics_on(struct rig *rig);
 
 /* Two jobs' worth of torus placements: 2x2x4 on the free nodes beside BUSY (a
  * host list, or NULL).  Returns the compact text and sets *NODES (a host list);

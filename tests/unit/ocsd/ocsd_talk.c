@@ -13,6 +13,7 @@
 
 #include "src/util/error.h"
 #include "src/util/net.h"
+#include "src/util/text.h"
 #include "tests/unit/ocsd/ocsd_rig.h"
 #include "tests/unit/ocsd/ocsd_talk.h"
 
@@ -203,4 +204,22 @@ void rig_until_switch(struct ocs_client *client, const char *name, const char *s
 		if (!good)
 			usleep(20000);
 	}
+}
+
+char *rig_http(const char *address, const char *request)
+{
+	int64_t deadline = ocs_now_ns() + RIG_PATIENCE_MS * INT64_C(1000000);
+	struct ocs_text text = { 0 };
+	struct ocs_error err;
+	char data[4096];
+	long count;
+	int fd = ocs_net_connect(address, 5000, &err);
+
+	if (fd < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(ocs_net_write(fd, request, strlen(request), deadline, &err), 0);
+	while ((count = ocs_net_read(fd, data, sizeof(data), deadline, &err)) > 0)
+		ocs_text_add(&text, "%.*s", (int)count, data);
+	close(fd);
+	return ocs_text_take(&text);
 }

@@ -42,6 +42,8 @@ int64_t rig_number(struct json_object *object, const char *member);
 const char *rig_job_state(struct ocs_client *client, unsigned int job);
 /* Waits (20 s) until ocsd knows none. */
 void rig_until_forgotten(struct ocs_client *client, unsigned int job);
+/* What ADDRESS, a port of HTTP, answers to REQUEST; the caller frees it. */
+char *rig_http(const char *address, const char *request);
 /* Waits (20 s) for a switch to be shown in STATE. */
 void rig_until_switch(struct ocs_client *client, const char *name, const char *state);
 

@@ -309,26 +309,13 @@ static void delays(void **state)
 /* The seconds of all jobs in the metrics of ocsd at ADDRESS. */
 static double job_seconds(const char *address)
 {
-	static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n",
-			  name[] = "ocsd_job_seconds_sum ";
-	int64_t deadline = ocs_now_ns() + INT64_C(20000000000);
-	struct ocs_text text = { 0 };
-	struct ocs_error err;
-	char data[4096];
-	const char *at;
+	static const char name[] = "ocsd_job_seconds_sum ";
+	char *text = rig_http(address, "GET /metrics HTTP/1.0\r\n\r\n"), *at = strstr(text, name);
 	double seconds;
-	long count;
-	int fd = ocs_net_connect(address, 5000, &err);
 
-	assert_true(fd >= 0);
-	assert_int_equal(ocs_net_write(fd, request, strlen(request), deadline, &err), 0);
-	while ((count = ocs_net_read(fd, data, sizeof(data), deadline, &err)) > 0)
-		ocs_text_add(&text, "%.*s", (int)count, data);
-	close(fd);
-	at = strstr(text.data, name);
 	assert_non_null(at);
 	seconds = atof(at + strlen(name));
-	ocs_text_free(&text);
+	free(text);
 	return seconds;
 }
 

@@ -235,24 +235,6 @@ static void broken_at_start(void **state)
 	free(kept);
 }
 
-static char *http(const char *address, const char *request)
-{
-	int64_t deadline = ocs_now_ns() + PATIENCE_NS;
-	struct ocs_text text = { 0 };
-	struct ocs_error err;
-	char data[4096];
-	long count;
-	int fd = ocs_net_connect(address, 5000, &err);
-
-	if (fd < 0)
-		fail_msg("%s", err.text);
-	assert_int_equal(ocs_net_write(fd, request, strlen(request), deadline, &err), 0);
-	while ((count = ocs_net_read(fd, data, sizeof(data), deadline, &err)) > 0)
-		ocs_text_add(&text, "%.*s", (int)count, data);
-	close(fd);
-	return ocs_text_take(&text);
-}
-
 /* Where the metrics are from now on; the caller frees it. */
 static char *metrics_on(struct rig *rig)
 {
@@ -272,7 +254,7 @@ static void numbers(void **state)
 	struct ocs_client *client;
 
 	client = commit_and_apply(rig, 8);
-	text = http(address, "GET /metrics HTTP/1.0\r\n\r\n");
+	text = rig_http(address, "GET /metrics HTTP/1.0\r\n\r\n");
 	has(text, "200 OK");
 	has(text, "text/plain; version=0.0.4");
 	has(text, "\nocsd_switch_up{switch=\"t-x-0-0\"} 1\n");
@@ -286,17 +268,17 @@ static void numbers(void **state)
 	has(text, "\nocsd_scheduler_connected 1\n");
 	has(text, "\nocsd_switch_failures_total 0\n");
 	free(text);
-	text = http(address, "GET / HTTP/1.0\r\n\r\n");
+	text = rig_http(address, "GET / HTTP/1.0\r\n\r\n");
 	has(text, " 404 ");
 	free(text);
-	text = http(address, "DELETE /metrics HTTP/1.0\r\n\r\n");
+	text = rig_http(address, "DELETE /metrics HTTP/1.0\r\n\r\n");
 	assert_null(strstr(text, "ocsd_switch_up"));
 	free(text);
 
 	rig_emulate(rig, "fault t-x-0-0 silent");
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	rig_until_switch(client, "t-x-0-0", "failed");
-	text = http(address, "GET /metrics HTTP/1.0\r\n\r\n");
+	text = rig_http(address, "GET /metrics HTTP/1.0\r\n\r\n");
 	has(text, "\nocsd_switch_up{switch=\"t-x-0-0\"} 0\n");
 	has(text, "\nocsd_switch_failures_total 1\n");
 	free(text);
@@ -398,7 +380,7 @@ static void numbers_of_ports(void **state)
 	/* drained too: still one port */
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'rail-0:1',"
 					"'reason':'look at it'}"));
-	text = http(address, "GET /metrics HTTP/1.0\r\n\r\n");
+	text = rig_http(address, "GET /metrics HTTP/1.0\r\n\r\n");
 	has(text, "\nocsd_ports_out_of_service{reason=\"quarantine\"} 1\n");
 	has(text, "\nocsd_ports_out_of_service{reason=\"drained\"} 1\n");
 	has(text, "\nocsd_ports_out_of_service{reason=\"failed\"} 1\n");

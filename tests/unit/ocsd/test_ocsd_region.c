@@ -214,7 +214,6 @@ static void follows(void **state)
 	struct ocs_client *client = rig_client(rig);
 	struct tenant a = { 1, 0, 1, "" }, b = { 2, 4, 2, "" };
 	struct json_object *reply, *about;
-	int64_t before;
 
 	json_object_put(start(client, &b, "follow"));
 	reply = start(client, &a, "follow");
@@ -228,7 +227,6 @@ static void follows(void **state)
 	assert_int_equal(strlen(a.key), 32);
 	reply = rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'g1'}");
 	assert_null(json_object_object_get(reply, "key"));
-	before = rig_number(reply, "revision");
 	json_object_put(reply);
 	for (size_t i = 0; i < 2 * TURNS; i++) {
 		int wanted[2][SIZE + 1] = { 0 };
@@ -240,7 +238,6 @@ static void follows(void **state)
 		add(&b, 1, BALANCED, wanted);
 		tables_are(rig, wanted);
 	}
-	(void)before;
 	assert_int_equal(rig_select(rig, "SELECT count(*) FROM circuits"), 0);
 	assert_int_equal(rig_select(rig, "SELECT count(*) FROM menus"), 2);
 	/* circuits of B were made once, and never cut */
@@ -276,6 +273,44 @@ static void least_change(void **state)
 	add(&a, 1, "0.0-3.0", wanted);
 	tables_are(rig, wanted);
 	end(client, &a);
+	ocs_client_close(client);
+}
+
+/* What an administrator sees of the changes of a job, and of all jobs of the section. */
+static void counts(void **state)
+{
+	static const char *const lines[] = {
+		"\nocsd_region_circuits_total{section=\"moe\",what=\"kept\"} 2\n",
+		"\nocsd_region_circuits_total{section=\"moe\",what=\"made\"} 4\n",
+		"\nocsd_region_circuits_total{section=\"moe\",what=\"cut\"} 7\n",
+		"\nocsd_region_refusals_total{section=\"moe\"} 1\n",
+		"\nocsd_region_change_seconds_count{section=\"moe\"} 3\n",
+	};
+	struct rig *rig = *state;
+	char *address = rig_metrics_on(rig), *text;
+	struct ocs_client *client = rig_client(rig);
+	struct tenant a = { 1, 4, 1, "" };
+	struct json_object *reply, *job;
+
+	json_object_put(start(client, &a, "follow"));
+	change(client, &a, 0, 1, "");
+	change(client, &a, 0, 2, "0.0-1.0,0.1-1.1,2.0-3.0");
+	change(client, &a, 0, 3, "0.0-1.0,0.1-2.1,2.0-3.0");
+	rig_send(client, ASK, 1, 10, 2, a.key, "{'group':0,'circuits':[]}");
+	json_object_put(rig_reply(client));
+	reply = rig_ask(client, "{'op':'show','what':'region','name':'1'}");
+	job = json_object_array_get_idx(json_object_object_get(reply, "region"), 0);
+	assert_int_equal(rig_number(job, "changes"), 3);
+	assert_int_equal(rig_number(job, "circuits"), 11);
+	assert_int_equal(rig_number(job, "kept"), 2);
+	assert_true(json_object_get_double(json_object_object_get(job, "change_ms")) > 0);
+	json_object_put(reply);
+	end(client, &a);
+	text = rig_http(address, "GET /metrics HTTP/1.0\r\n\r\n");
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		assert_non_null(strstr(text, lines[i]));
+	free(text);
+	free(address);
 	ocs_client_close(client);
 }
 
@@ -549,6 +584,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(follows, setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(least_change, setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(counts, setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(replaces, setup_replace, rig_teardown),
 		cmocka_unit_test_setup_teardown(requests_that_are_none, setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(next_run, setup, rig_teardown),

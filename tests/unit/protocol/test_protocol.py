@@ -16,10 +16,10 @@ VERSION_1 = {
              "revoked superseded switch topo_lost",
     "SHOW": "circuit cube fabric history job nodes pending phases port region switch",
     "FIELD": "a a_label address after age_ms agent_key asymmetric b b_label baseline before boot challenge "
-             "changes circuits code conn controller credential cubes demand digest drained drains "
+             "change_ms changes circuits code conn controller credential cubes demand digest drained drains "
              "drift ended epoch error event excess expect expected extents fabric failed fault "
              "forgotten forward_macs forwarding gone group groups held history host hosts id in in_dbm interface "
-             "job jobs key kind label last last_arrivals last_read loss macs max_epoch max_job "
+             "job jobs kept key kind label last last_arrivals last_read loss macs max_epoch max_job "
              "mispredicted missing mode moe name never_heard next next_port nic_ports nics node nodes nonce ok op "
              "out out_dbm owner partition patches pending phases placement plan port ports proof "
              "quarantine rail rails rate ready realised reason refused region released retry_ms revision "
