@@ -19,6 +19,15 @@ static inline int ocs_bits_count(uint64_t word)
 	return (int)(word * 0x0101010101010101ULL >> 56);
 }
 
+/* The bits of WORD in opposite order. */
+static inline uint64_t ocs_bits_turn(uint64_t word)
+{
+	word = (word >> 1 & 0x5555555555555555ULL) | (word & 0x5555555555555555ULL) << 1;
+	word = (word >> 2 & 0x3333333333333333ULL) | (word & 0x3333333333333333ULL) << 2;
+	word = (word >> 4 & 0x0f0f0f0f0f0f0f0fULL) | (word & 0x0f0f0f0f0f0f0f0fULL) << 4;
+	return __builtin_bswap64(word);
+}
+
 /* BIT is not below 0: unsigned, as that divides by a shift alone. */
 static inline bool ocs_bits_has(const uint64_t *set, int bit)
 {

@@ -7,17 +7,27 @@
 #include <string.h>
 
 #include "src/place/bits.h"
+#include "src/place/lights.h"
 #include "src/util/text.h"
 
 #define CUBE_BITS 4096
 
 static void folding_load(struct ocs_candidate_masks *p, int folding)
 {
+	const struct ocs_folding *foldings = p->cat->foldings;
+	int group = p->cat->rest->mirror_of[folding];
+
 	if (p->table_of == folding)
 		return;
+	if (p->table_of < 0 || p->cat->rest->mirror_of[p->table_of] != group) {
+		p->bits_of = folding;
+		ocs_folding_bits_load(&p->bits, ocs_catalogue_table(p->cat, folding));
+	} else {
+		ocs_folding_bits_mirror(&p->bits,
+					foldings[folding].flip ^ foldings[p->bits_of].flip);
+	}
 	p->table_of = folding;
-	p->table = ocs_catalogue_table(p->cat, folding);
-	ocs_folding_bits_load(&p->bits, p->table);
+	p->table = p->cat->shape.twisted ? ocs_catalogue_table(p->cat, folding) : p->bits.table;
 }
 
 /* What each layer of the box adds to the place of a vertex, and which are in one cube. */

@@ -20,8 +20,8 @@ struct ocs_candidate_masks {
 	struct ocs_lattice host;
 	struct ocs_catalogue *cat;
 	long work; /* vertices laid */
-	/* folding `table_of` (-1: none) as bits of its box */
-	int table_of;
+	/* folding `table_of` (-1: none) as bits of its box, mirrored from folding `bits_of` */
+	int table_of, bits_of;
 	const struct ocs_fold_table *table;
 	struct ocs_folding_bits bits;
 	/* as laid out, per layer of the box: what it adds to PIECE * 4096 + bit */

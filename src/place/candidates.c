@@ -15,18 +15,20 @@
 #define WORK_MAX 3000000L /* vertices laid */
 #define CLASSES_MAX (1 << 14)
 
-/* Of whole ints. */
-static unsigned int ints_hash(const void *data, size_t size)
+/* Of whole words of 64 bits. */
+static unsigned int words_hash(const void *data, size_t size)
 {
-	const uint32_t *p = data;
-	uint64_t h = 14695981039346656037ULL;
+	const unsigned char *p = data;
+	uint64_t h = 14695981039346656037ULL, word;
 
-	for (; size; size -= sizeof(*p))
-		h = (h ^ *p++) * 0x9e3779b97f4a7c15ULL, h ^= h >> 29;
+	for (; size; size -= sizeof(word), p += sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		h = (h ^ word) * 0x9e3779b97f4a7c15ULL, h ^= h >> 29;
+	}
 	return (unsigned int)(h ^ h >> 32);
 }
 
-/* Makes room for one more, so that half of the slots stay empty. */
+/* Makes room for one more, so that half of the slots stay empty; their number is a power of two. */
 static void index_grow(struct ocs_place_index *index)
 {
 	struct ocs_place_index old = *index;
@@ -39,8 +41,8 @@ static void index_grow(struct ocs_place_index *index)
 	for (i = 0; i < old.size; i++) {
 		if (!old.slots[i].item)
 			continue;
-		for (slot = old.slots[i].hash % index->size; index->slots[slot].item;
-		     slot = (slot + 1) % index->size)
+		for (slot = old.slots[i].hash & (index->size - 1); index->slots[slot].item;
+		     slot = (slot + 1) & (index->size - 1))
 			;
 		index->slots[slot] = old.slots[i];
 	}
@@ -62,9 +64,10 @@ static int class_of(struct ocs_catalogue_rest *b, int piece)
 		xpus += ocs_bits_count(words[w]);
 	if (!xpus)
 		return -1;
-	hash = ints_hash(words, size);
+	hash = words_hash(words, size);
 	index_grow(index);
-	for (slot = hash % index->size; index->slots[slot].item; slot = (slot + 1) % index->size) {
+	for (slot = hash & (index->size - 1); index->slots[slot].item;
+	     slot = (slot + 1) & (index->size - 1)) {
 		int c = (int)index->slots[slot].item - 1;
 
 		if (index->slots[slot].hash == hash &&
@@ -112,10 +115,11 @@ static bool candidate_known(struct ocs_catalogue_rest *b, const struct ocs_candi
 	const struct ocs_class_use *uses = cat->uses + now->first_use;
 	struct ocs_place_index *index = &b->use_index;
 	size_t size = (size_t)now->nuses * sizeof(*uses);
-	unsigned int slot, hash = ints_hash(uses, size);
+	unsigned int slot, hash = words_hash(uses, size);
 
 	index_grow(index);
-	for (slot = hash % index->size; index->slots[slot].item; slot = (slot + 1) % index->size) {
+	for (slot = hash & (index->size - 1); index->slots[slot].item;
+	     slot = (slot + 1) & (index->size - 1)) {
 		const struct ocs_candidate *c = &cat->candidates[index->slots[slot].item - 1];
 
 		if (index->slots[slot].hash == hash && c->nuses == now->nuses &&

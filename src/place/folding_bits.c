@@ -22,6 +22,7 @@ void ocs_folding_bits_create(struct ocs_folding_bits *b, const struct ocs_shape 
 	for (a = 0; a < OCS_FOLD_AXES; a++) {
 		b->first[a] = ocs_calloc((size_t)layers, sizeof(int));
 		b->made[a] = ocs_calloc((size_t)layers, sizeof(long));
+		b->mirror_made[a] = ocs_calloc((size_t)layers, sizeof(long));
 	}
 }
 
@@ -32,6 +33,7 @@ void ocs_folding_bits_free(struct ocs_folding_bits *b)
 	for (a = 0; a < OCS_FOLD_AXES; a++) {
 		free(b->first[a]);
 		free(b->made[a]);
+		free(b->mirror_made[a]);
 	}
 	free(b->box);
 	free(b->steps);
@@ -110,6 +112,19 @@ void ocs_folding_bits_load(struct ocs_folding_bits *b, const struct ocs_fold_tab
 		}
 	}
 	steps_make(b);
+	ocs_folding_bits_mirror(b, 0);
+}
+
+void ocs_folding_bits_mirror(struct ocs_folding_bits *b, unsigned int axes)
+{
+	int a, i;
+
+	b->mirrored = axes;
+	b->mirror_cells = -1;
+	for (a = 0; a < OCS_FOLD_AXES && axes; a++) {
+		for (i = 0; i < b->table->box[a]; i++)
+			b->mirror_made[a][i] = -1;
+	}
 }
 
 /* Where the vertices of the last dimension are that have BASE, the sum of the others. */
@@ -185,13 +200,45 @@ static long pool_take(struct ocs_folding_bits *b, size_t words)
 	return (long)at;
 }
 
-const uint64_t *ocs_folding_bits_cells(struct ocs_folding_bits *b)
+/* The COUNT bits of FROM, WORDS words long, in opposite order. */
+static void bits_turn(const uint64_t *from, int words, int count, uint64_t *to)
+{
+	int shift = words * 64 - count, w;
+
+	for (w = 0; w < words; w++)
+		to[w] = ocs_bits_turn(from[words - 1 - w]);
+	for (w = 0; w < words && shift; w++) {
+		to[w] >>= shift;
+		if (w + 1 < words)
+			to[w] |= to[w + 1] << (64 - shift);
+	}
+}
+
+/* The set across AXIS at FROM of the pool as its mirror has it, at TO. */
+static void set_turn(struct ocs_folding_bits *b, int axis, long from, long to)
+{
+	int rows = b->table->box[row_axis[axis]], words = b->row_words[axis], i;
+	bool rows_turn = b->mirrored & 1u << row_axis[axis];
+	bool bits_too = b->mirrored & 1u << bit_axis[axis];
+
+	for (i = 0; i < rows; i++) {
+		const uint64_t *row = b->pool + from + (rows_turn ? rows - 1 - i : i) * words;
+
+		if (bits_too)
+			bits_turn(row, words, b->table->box[bit_axis[axis]],
+				  b->pool + to + i * words);
+		else
+			memcpy(b->pool + to + i * words, row, (size_t)words * sizeof(*row));
+	}
+}
+
+static long cells_make(struct ocs_folding_bits *b)
 {
 	uint64_t *cells;
 	long i;
 
 	if (b->cells >= 0)
-		return b->pool + b->cells;
+		return b->cells;
 	if (!b->boxed)
 		box_make(b);
 	b->cells = pool_take(b, (size_t)b->table->box[0] * b->set_words[0]);
@@ -201,7 +248,23 @@ const uint64_t *ocs_folding_bits_cells(struct ocs_folding_bits *b)
 
 		ocs_bits_add(cells + (at[0] * b->table->box[1] + at[1]) * b->row_words[0], at[2]);
 	}
-	return cells;
+	return b->cells;
+}
+
+const uint64_t *ocs_folding_bits_cells(struct ocs_folding_bits *b)
+{
+	long from = cells_make(b), set = (long)b->set_words[0];
+	int layers = b->table->box[0], i;
+
+	if (!b->mirrored)
+		return b->pool + from;
+	if (b->mirror_cells < 0) {
+		b->mirror_cells = pool_take(b, (size_t)(layers * set));
+		for (i = 0; i < layers; i++)
+			set_turn(b, 0, from + (b->mirrored & 1 ? layers - 1 - i : i) * set,
+				 b->mirror_cells + i * set);
+	}
+	return b->pool + b->mirror_cells;
 }
 
 /* The edges of a step: runs of STRIDE vertices from U to as many from V on, the next run OUTER further. */
@@ -255,26 +318,48 @@ static void bit_step_mark(struct ocs_folding_bits *b, const struct ocs_folding_s
 	}
 }
 
-const uint64_t *ocs_folding_bits_edges(struct ocs_folding_bits *b, int axis, int layer)
+/* Where in the pool the edges of LAYER are, mirrored ones aside; -1: there are none. */
+static long edges_make(struct ocs_folding_bits *b, int axis, int layer)
 {
 	bool bits = b->table->bits[axis];
 	int first = bits ? b->bit_steps[axis] : b->first[axis][layer], i;
 
 	if (first < 0)
-		return NULL;
-	if (b->made[axis][layer] < 0) {
-		if (!b->boxed)
-			box_make(b);
-		for (i = 0; i < b->table->box[axis]; i++) {
-			if (bits || i == layer)
-				b->made[axis][i] = pool_take(b, b->set_words[axis]);
-		}
-		for (i = first; i >= 0; i = b->steps[i].next) {
-			if (bits)
-				bit_step_mark(b, &b->steps[i], axis);
-			else
-				step_mark(b, &b->steps[i], axis, b->pool + b->made[axis][layer]);
-		}
+		return -1;
+	if (b->made[axis][layer] >= 0)
+		return b->made[axis][layer];
+	if (!b->boxed)
+		box_make(b);
+	for (i = 0; i < b->table->box[axis]; i++) {
+		if (bits || i == layer)
+			b->made[axis][i] = pool_take(b, b->set_words[axis]);
 	}
-	return b->pool + b->made[axis][layer];
+	for (i = first; i >= 0; i = b->steps[i].next) {
+		if (bits)
+			bit_step_mark(b, &b->steps[i], axis);
+		else
+			step_mark(b, &b->steps[i], axis, b->pool + b->made[axis][layer]);
+	}
+	return b->made[axis][layer];
+}
+
+const uint64_t *ocs_folding_bits_edges(struct ocs_folding_bits *b, int axis, int layer)
+{
+	int layers = b->table->box[axis], from = layer;
+	long set, *turned;
+
+	/* what leads from a layer to the next leads to it in the mirror; round the box it stays */
+	if (b->mirrored & 1u << axis && layer + 1 < layers)
+		from = layers - 2 - layer;
+	set = edges_make(b, axis, from);
+	if (set < 0)
+		return NULL;
+	if (!(b->mirrored & ~(1u << axis)))
+		return b->pool + set;
+	turned = &b->mirror_made[axis][layer];
+	if (*turned < 0) {
+		*turned = pool_take(b, b->set_words[axis]);
+		set_turn(b, axis, set, *turned);
+	}
+	return b->pool + *turned;
 }
