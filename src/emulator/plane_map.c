@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
-#include <linux/pkt_sched.h>
-#include <linux/rtnetlink.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/emulator/plane_map.h"
@@ -95,76 +91,15 @@ void ocs_emu_map_close(struct ocs_emu_map *map)
 	*map = (struct ocs_emu_map){ .map = -1, .program = -1 };
 }
 
-struct request {
-	struct nlmsghdr header;
-	struct tcmsg tc;
-	char attributes[128];
-};
-
-static struct rtattr *attribute_add(struct request *request, int type, const void *data,
-				    size_t length)
-{
-	struct rtattr *at =
-		(struct rtattr *)((char *)request + NLMSG_ALIGN(request->header.nlmsg_len));
-
-	at->rta_type = (unsigned short)type;
-	at->rta_len = (unsigned short)RTA_LENGTH(length);
-	if (length)
-		memcpy(RTA_DATA(at), data, length);
-	request->header.nlmsg_len = NLMSG_ALIGN(request->header.nlmsg_len) + RTA_ALIGN(at->rta_len);
-	return at;
-}
-
-/* Sends REQUEST: 0, or an errno. */
-static int request_send(const struct request *request)
-{
-	struct {
-		struct nlmsghdr header;
-		struct nlmsgerr error;
-		char more[512];
-	} reply;
-	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), rc = 0;
-	ssize_t got;
-
-	if (sock < 0)
-		return errno;
-	got = send(sock, request, request->header.nlmsg_len, 0) < 0 ?
-		      -1 :
-		      recv(sock, &reply, sizeof(reply), 0);
-	if (got < 0)
-		rc = errno;
-	else if ((size_t)got < sizeof(reply.header) + sizeof(int) ||
-		 reply.header.nlmsg_type != NLMSG_ERROR)
-		rc = EPROTO;
-	else
-		rc = -reply.error.error;
-	close(sock);
-	return rc;
-}
-
 int ocs_emu_map_attach(const struct ocs_emu_map *map, unsigned int ifindex, struct ocs_error *err)
 {
-	uint32_t fd = (uint32_t)map->program, flags = TCA_BPF_FLAG_ACT_DIRECT;
-	struct request request = { 0 };
-	struct rtattr *options;
-	int rc;
+	struct ocs_bpf_filter filter = { .program = map->program,
+					 .name = NAME,
+					 .preference = 1,
+					 .protocol = ETH_P_ALL,
+					 .exclusive = true };
+	int rc = ocs_bpf_filter_attach(&filter, ifindex);
 
-	request.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.tc));
-	request.header.nlmsg_type = RTM_NEWTFILTER;
-	request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-	request.tc.tcm_family = AF_UNSPEC;
-	request.tc.tcm_ifindex = (int)ifindex;
-	request.tc.tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS);
-	request.tc.tcm_handle = 1;
-	request.tc.tcm_info = TC_H_MAKE(1U << 16, htons(ETH_P_ALL));
-	attribute_add(&request, TCA_KIND, "bpf", 4);
-	options = attribute_add(&request, TCA_OPTIONS, NULL, 0);
-	attribute_add(&request, TCA_BPF_FD, &fd, sizeof(fd));
-	attribute_add(&request, TCA_BPF_NAME, NAME, sizeof(NAME));
-	attribute_add(&request, TCA_BPF_FLAGS, &flags, sizeof(flags));
-	options->rta_len =
-		(unsigned short)((char *)&request + request.header.nlmsg_len - (char *)options);
-	rc = request_send(&request);
 	return rc ? ocs_error_set(err, OCS_ERROR,
 				  "the kernel puts no BPF filter on interface %u: %s", ifindex,
 				  strerror(rc)) :

@@ -11,11 +11,8 @@
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
-#include <linux/pkt_sched.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/forward/internal.h"
@@ -104,69 +101,15 @@ static int add_entry(int map, const struct key *key, const struct value *value)
 	return ocs_bpf_call(BPF_MAP_UPDATE_ELEM, &attr);
 }
 
-struct request {
-	struct nlmsghdr header;
-	struct tcmsg tc;
-	char attributes[256];
-};
-
-static struct rtattr *attribute_add(struct request *request, int type, const void *data,
-				    size_t length)
-{
-	struct rtattr *at =
-		(struct rtattr *)((char *)request + NLMSG_ALIGN(request->header.nlmsg_len));
-
-	at->rta_type = (unsigned short)type;
-	at->rta_len = (unsigned short)RTA_LENGTH(length);
-	if (length)
-		memcpy(RTA_DATA(at), data, length);
-	request->header.nlmsg_len = NLMSG_ALIGN(request->header.nlmsg_len) + RTA_ALIGN(at->rta_len);
-	return at;
-}
-
 /* Returns 0, or an errno. */
 static int filter_attach(int program, unsigned int ifindex)
 {
-	struct request request = { 0 };
-	struct rtattr *options;
-	struct {
-		struct nlmsghdr header;
-		struct nlmsgerr error;
-		char more[512];
-	} reply;
-	uint32_t fd = (uint32_t)program, flags = TCA_BPF_FLAG_ACT_DIRECT;
-	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), rc;
-	ssize_t got;
+	struct ocs_bpf_filter filter = { .program = program,
+					 .name = "ocs_forward",
+					 .preference = PREFERENCE,
+					 .protocol = ETH_P_IP };
 
-	if (sock < 0)
-		return errno;
-	request.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.tc));
-	request.header.nlmsg_type = RTM_NEWTFILTER;
-	request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
-	request.tc.tcm_family = AF_UNSPEC;
-	request.tc.tcm_ifindex = (int)ifindex;
-	request.tc.tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS);
-	request.tc.tcm_handle = 1;
-	request.tc.tcm_info = TC_H_MAKE((uint32_t)PREFERENCE << 16, htons(ETH_P_IP));
-	attribute_add(&request, TCA_KIND, "bpf", 4);
-	options = attribute_add(&request, TCA_OPTIONS, NULL, 0);
-	attribute_add(&request, TCA_BPF_FD, &fd, sizeof(fd));
-	attribute_add(&request, TCA_BPF_NAME, "ocs_forward", 12);
-	attribute_add(&request, TCA_BPF_FLAGS, &flags, sizeof(flags));
-	options->rta_len =
-		(unsigned short)((char *)&request + request.header.nlmsg_len - (char *)options);
-	got = send(sock, &request, request.header.nlmsg_len, 0) < 0 ?
-		      -1 :
-		      recv(sock, &reply, sizeof(reply), 0);
-	if (got < 0)
-		rc = errno;
-	else if ((size_t)got < sizeof(reply.header) + sizeof(int) ||
-		 reply.header.nlmsg_type != NLMSG_ERROR)
-		rc = EPROTO;
-	else
-		rc = -reply.error.error;
-	close(sock);
-	return rc;
+	return ocs_bpf_filter_attach(&filter, ifindex);
 }
 
 static int fill_map(int map, const struct ocs_forward *f, const struct ocs_forward_hosts *hosts,

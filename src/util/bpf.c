@@ -3,7 +3,13 @@
 
 #include "src/util/bpf.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,4 +42,78 @@ int ocs_bpf_map_create(enum bpf_map_type type, size_t key, size_t value, uint32_
 	attr.map_flags = flags;
 	strcpy(attr.map_name, name);
 	return ocs_bpf_call(BPF_MAP_CREATE, &attr);
+}
+
+struct filter_request {
+	struct nlmsghdr header;
+	struct tcmsg tc;
+	char attributes[128];
+};
+
+static struct rtattr *attribute_add(struct filter_request *request, int type, const void *data,
+				    size_t length)
+{
+	struct rtattr *at =
+		(struct rtattr *)((char *)request + NLMSG_ALIGN(request->header.nlmsg_len));
+
+	at->rta_type = (unsigned short)type;
+	at->rta_len = (unsigned short)RTA_LENGTH(length);
+	if (length)
+		memcpy(RTA_DATA(at), data, length);
+	request->header.nlmsg_len = NLMSG_ALIGN(request->header.nlmsg_len) + RTA_ALIGN(at->rta_len);
+	return at;
+}
+
+/* Sends REQUEST: 0, or an errno. */
+static int request_send(const struct filter_request *request)
+{
+	struct {
+		struct nlmsghdr header;
+		struct nlmsgerr error;
+		char more[512];
+	} reply;
+	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), rc = 0;
+	ssize_t got;
+
+	if (sock < 0)
+		return errno;
+	got = send(sock, request, request->header.nlmsg_len, 0) < 0 ?
+		      -1 :
+		      recv(sock, &reply, sizeof(reply), 0);
+	if (got < 0)
+		rc = errno;
+	else if ((size_t)got < sizeof(reply.header) + sizeof(int) ||
+		 reply.header.nlmsg_type != NLMSG_ERROR)
+		rc = EPROTO;
+	else
+		rc = -reply.error.error;
+	close(sock);
+	return rc;
+}
+
+int ocs_bpf_filter_attach(const struct ocs_bpf_filter *filter, unsigned int ifindex)
+{
+	uint32_t fd = (uint32_t)filter->program, flags = TCA_BPF_FLAG_ACT_DIRECT;
+	struct filter_request request = { 0 };
+	struct rtattr *options;
+
+	request.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.tc));
+	request.header.nlmsg_type = RTM_NEWTFILTER;
+	request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
+	if (filter->exclusive)
+		request.header.nlmsg_flags |= NLM_F_EXCL;
+	request.tc.tcm_family = AF_UNSPEC;
+	request.tc.tcm_ifindex = (int)ifindex;
+	request.tc.tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS);
+	request.tc.tcm_handle = 1;
+	request.tc.tcm_info =
+		TC_H_MAKE((uint32_t)filter->preference << 16, htons(filter->protocol));
+	attribute_add(&request, TCA_KIND, "bpf", 4);
+	options = attribute_add(&request, TCA_OPTIONS, NULL, 0);
+	attribute_add(&request, TCA_BPF_FD, &fd, sizeof(fd));
+	attribute_add(&request, TCA_BPF_NAME, filter->name, strlen(filter->name) + 1);
+	attribute_add(&request, TCA_BPF_FLAGS, &flags, sizeof(flags));
+	options->rta_len =
+		(unsigned short)((char *)&request + request.header.nlmsg_len - (char *)options);
+	return request_send(&request);
 }

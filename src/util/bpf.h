@@ -8,6 +8,7 @@
  * where they run.  BPF_* are the kernel's. */
 
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,5 +35,18 @@ int ocs_bpf_load(const struct bpf_insn *program, size_t count, const char *name)
  * or -1 with errno. */
 int ocs_bpf_map_create(enum bpf_map_type type, size_t key, size_t value, uint32_t entries,
 		       uint32_t flags, const char *name);
+
+/* A filter of what an interface receives, which decides what becomes of the packet (direct action). */
+struct ocs_bpf_filter {
+	int program;	     /* its descriptor; the filter keeps the program */
+	const char *name;    /* shorter than BPF_OBJ_NAME_LEN */
+	uint16_t preference; /* filters of lower ones come first */
+	uint16_t protocol;   /* ETH_P_*, of the host's order */
+	bool exclusive;	     /* a filter that is there already is an error; else it is replaced */
+};
+
+/* Attaches FILTER to the interface IFINDEX, which has the queue clsact.  Returns 0, or an errno: EEXIST where it
+ * is exclusive and one is there. */
+int ocs_bpf_filter_attach(const struct ocs_bpf_filter *filter, unsigned int ifindex);
 
 #endif
