@@ -163,6 +163,11 @@ static int switch_search(const struct ocs_optimise_request *request, long budget
 	search->network = ocs_optimise_network_create(request, NULL);
 	if (method_run(search, by_operators, err))
 		return -1;
+	if (!search->best && !search->evaluations)
+		return ocs_error_set(
+			err, OCS_NEVER,
+			"optimise: the batch of %s does not divide over %d servers of %d GPUs in any way; give fewer servers or a larger batch",
+			request->model->name, request->machine.servers, request->machine.gpus);
 	if (!search->best || search->best_cost >= OCS_OPTIMISE_OVERFULL)
 		return memory_fail(request, err);
 	return 0;

@@ -296,7 +296,10 @@ static int fabric_compare(const struct ocs_ctl_args *args, const char *name,
 		given.servers = graph->servers;
 		given.gpus = graph->devices;
 	}
-	if (!ocs_ctl_optimise_request(&given, model, &request, &measured, err))
+	if (given.servers == 1)
+		ocs_error_set(err, OCS_USAGE,
+			      "one server sends nothing over a fabric: give --servers 2 or more");
+	else if (!ocs_ctl_optimise_request(&given, model, &request, &measured, err))
 		table = ocs_cost_open(args->costs ? args->costs : "topoopt", err);
 	if (table && !ocs_compare_make(&request, graph, table, budget, &compare, err))
 		rc = comparison_print(args, &compare, &request, table, graph ? name : model->name,
@@ -334,6 +337,31 @@ int ocs_ctl_advise_fabric(const struct ocs_ctl_args *args, struct ocs_error *err
 	ocs_netsim_graph_destroy(graph);
 	free(assumed);
 	return rc;
+}
+
+/* Whether LIST is "NAME=T,..." of fabrics of TABLE, T a positive number.  0, or -1 with ERR. */
+static int steps_check(const char *list, const struct ocs_cost_table *table, struct ocs_error *err)
+{
+	while (list) {
+		int length = (int)strcspn(list, "=,"), known = 0;
+		char *end;
+
+		for (int i = 0; i < table->nfabrics; i++)
+			known |= !strncmp(table->fabrics[i].name, list, (size_t)length) &&
+				 !table->fabrics[i].name[length];
+		if (!known || list[length] != '=')
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"--step-times: \"%.*s\" is no FABRIC=TIME of a fabric of %s",
+				(int)strcspn(list, ","), list, table->source);
+		list += length + 1;
+		if (!(strtod(list, &end) > 0) || (*end && *end != ','))
+			return ocs_error_set(err, OCS_USAGE,
+					     "--step-times: \"%.*s\" is no positive number",
+					     (int)strcspn(list, ","), list);
+		list = *end ? end + 1 : NULL;
+	}
+	return 0;
 }
 
 /* The time of NAME in "NAME=T,...", or -1. */
@@ -413,7 +441,8 @@ int ocs_ctl_advise_costs(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (!args->servers || !args->degree) {
 		ocs_error_set(err, OCS_USAGE,
 			      "advise costs: --servers N and --degree D are needed");
-	} else if (args->rate && ocs_ctl_rate_parse(args->rate, &bytes, err)) {
+	} else if ((args->rate && ocs_ctl_rate_parse(args->rate, &bytes, err)) ||
+		   steps_check(args->steps, table, err)) {
 		/* said */
 	} else if (!(rate = ocs_cost_rate_find(table, bytes))) {
 		ocs_error_set(err, OCS_USAGE, "%s has no prices for %s", table->source, args->rate);

@@ -33,8 +33,12 @@ int ocs_ctl_real_take(const char *name, const char *text, double unit, double *v
 	if (!text)
 		return 0;
 	number = strtod(text, &end);
-	if (end == text || *end || !(number > 0) || number > 1e9)
+	if (end == text || *end || !(number > 0))
 		return ocs_error_set(err, OCS_USAGE, "--%s=%.40s is no positive number", name,
+				     text);
+	/* beyond these, a step takes no time or for ever */
+	if (number < 1e-6 || number > 1e9)
+		return ocs_error_set(err, OCS_USAGE, "--%s=%.40s is not between 1e-6 and 1e9", name,
 				     text);
 	*value = number * unit;
 	return 0;

@@ -163,6 +163,12 @@ def refusals():
             ("advise fabric bert --servers 2 --budget much", "is no amount of dollars"),
             ("advise fabric bert --servers 2 --costs ./bad.yaml", 'bad.yaml:4: a rate needs the key "prices"'),
             ("advise costs --servers 2 --degree 2 --costs none", "there are no costs 'none'"),
+            ("advise fabric bert --servers 1", "give --servers 2 or more"),
+            ("advise costs --servers 2 --degree 2 --step-times ideal=1,nosuch=2", '"nosuch=2" is no FABRIC=TIME of a fabric of'),
+            ("advise costs --servers 2 --degree 2 --step-times ideal", '"ideal" is no FABRIC=TIME'),
+            ("advise costs --servers 2 --degree 2 --step-times ideal=1,topoopt=", '--step-times: "" is no positive number'),
+            ("advise costs --servers 2 --degree 2 --step-times ideal=1x", '--step-times: "1x" is no positive number'),
+            ("optimise bert --servers 2 --tflops 1e-300", "--tflops=1e-300 is not between 1e-6 and 1e9"),
             ("advise costs", "--servers N and --degree D are needed"),
             ("advise 4x4 more", "'more' is too much")):
         done = run("ocsctl " + command)

@@ -65,6 +65,9 @@ says "an example" "100G or 1.6T"
 exits 2 "no method" optimise bert --servers 2 --method fast
 exits 2 "too many strategies" optimise bert --servers 8 --method exhaustive
 exits 2 "too many servers" optimise bert --servers 2000
+printf 'model: one\nprecision: bf16\nbatch: {step: 1}\nlayers:\n- {kind: dense, inputs: 4, outputs: 4}\n' >"$work/one.yaml"
+exits 3 "one sample" optimise "$work/one.yaml" --servers 4
+says "that it does not divide" "the batch of one does not divide over 4 servers of 8 GPUs"
 printf 'model: m\nprecision: bf16\nbatch: {gpu: 1}\nlayers:\n- {kind: dense, inputs: 4}\n' >"$work/bad.yaml"
 exits 2 "a broken file" optimise "$work/bad.yaml" --servers 2
 says "file and line" 'bad.yaml:5: an operator of kind dense needs the key "outputs"'
