@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
-"""mFabric's figures 14 to 18 with ocs-netsim, beside what is published, as the tables of
-doc/netsim-published.md.
+"""mFabric's figures 14 to 19 with ocs-netsim, beside what is published, as the tables of
+doc/netsim-published.md; assumptions: what does not agree, and what else must be assumed so that it does.
 
     mfabric_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [--matrices FOLDER] [FIGURE ...]
 
@@ -164,8 +164,8 @@ def figure_15():
     print("\nForward pass of a layer, fitted: " + ", ".join("%s %.1f ms" % item for item in COMPUTE.items()))
 
 
-def cost_ratio(rate, servers=128):
-    done = subprocess.run([ARGS.ocsctl, "advise", "costs", "--costs", "mfabric", "--servers", str(servers), "--degree",
+def cost_ratio(rate, servers=128, costs="mfabric"):
+    done = subprocess.run([ARGS.ocsctl, "advise", "costs", "--costs", costs, "--servers", str(servers), "--degree",
                            "8", "--rate", "%dG" % rate, "--json"], text=True, capture_output=True, check=True)
     return [each["cheaper"] for each in json.loads(done.stdout)["fabrics"] if each["fabric"] == "mfabric"][0]
 
@@ -210,7 +210,71 @@ def figure_18():
         row(servers, "%.0f ms" % here, "%.0f ms" % rail, "%.2f" % (rail / here), 1.8)
 
 
-FIGURES = {"14": figure_14, "15": figure_15, "16": figure_16, "17": figure_17, "18": figure_18}
+def cost_of_cables(price, rate=400, servers=512):
+    """The fat-tree's cost over mFabric's where cables of PRICE join servers to their switches."""
+    path = os.path.join(FOLDER, "cables.yaml")
+    packets = "nic: 1, cable: 1, port_transceiver: 4, switch_port: 5, fibre: 2"
+    with open(path, "w") as handle:
+        handle.write("costs: cables\nassumptions: []\nprices: {ocs_port: 520, fibre: 150, cable: %g}\nrates:\n"
+                     "- {rate: %dG, prices: {nic: 1499, transceiver: 659, port_transceiver: 659, switch_port: 1090}}\n"
+                     "fabrics:\n- {name: ideal, parts: [{%s}]}\n- name: mfabric\n  parts:\n  - {share: 1/4, %s}\n"
+                     "  - {share: 3/4, nic: 1, transceiver: 1, ocs_port: 1, fibre: 1}\n" % (price, rate, packets, packets))
+    return cost_ratio(rate, servers, path)
+
+
+def figure_19():
+    """Prices of cables are not published: from none to that of the two transceivers and the fibre that a cable
+    replaces."""
+    table("a cable of 400 Gb/s, $", "fat-tree / mFabric, $", "published, copper")
+    for price in (0, 200, 484, 800, 2 * 659 + 150):
+        row(price, "%.3f" % cost_of_cables(price), 2.2)
+    row("transceivers", "%.3f" % cost_ratio(400, 512), "")
+
+
+def regions_plan(servers, side):
+    """A plan for pairs of SERVERS that are all alike inside of each SIDE neighbours, and a little AllReduce."""
+    demand, path = os.path.join(FOLDER, "demand"), os.path.join(FOLDER, "plan")
+    with open(demand, "w") as handle:
+        json.dump({"allreduce": [{"members": list(range(servers)), "bytes": 1e6}],
+                   "mp": [[1e9 if i != j and i // side == j // side else 0 for j in range(servers)]
+                          for i in range(servers)]}, handle)
+    done = subprocess.run([ARGS.ocsctl, "plan", "--servers", str(servers), "--degree", "8", "--demand", demand, "--json",
+                           "--routes"], text=True, capture_output=True, check=True)
+    with open(path, "w") as handle:
+        handle.write(done.stdout)
+    return path
+
+
+def figure_assumptions():
+    table("figure 15: TopoOpt/fat-tree", "rate", "published", "planned for each region", "for pairs of two regions alike")
+    for name in MODELS:
+        step, plan = graph(name, 128, COMPUTE[name], 2), regions_plan(128, 2 * MODELS[name][0])
+        for k, rate in enumerate(RATES):
+            base = run(step, tree(rate))
+            row(name, "%dG" % rate, "%.2f" % (PUBLISHED[name][3][k] / PUBLISHED[name][0][k]),
+                "%.2f" % (run(step, KINDS[5][1] % rate) / base),
+                "%.2f" % (run(step, KINDS[5][1] % rate + " plan:" + plan) / base))
+    print()
+    table("figure 15: mFabric/fat-tree", "published", "the algorithm to the letter", "passing over saturated servers")
+    step = graph("8x22B", 128, COMPUTE["8x22B"], 2)
+    row("8x22B, 100G", "1.06", *("%.2f" % (run(step, "region degree:8 rate:100G when:always change:0 " + words) /
+                                           run(step, tree(100))) for words in ("policy:paper", "policy:greedy relays:no")))
+    print()
+    table("figure 18: computation of 8x7B", "mFabric over a rail of equal cost", "ours with relays",
+          "ours would have 1.8 over rails of")
+    for part in (1, .5, .25, .1, 0):
+        step = graph("8x7B", 128, max(COMPUTE["8x7B"] * part, 1e-3), 1)
+        here, ours = run(step, KINDS[1][1] % 100), run(step, KINDS[4][1] % 100)
+        low, high = 1, 100
+        while high - low > .05:
+            middle = (low + high) / 2
+            low, high = (middle, high) if run(step, "rail degree:8 rate:%gG" % middle) / ours > 1.8 else (low, middle)
+        rail = run(step, "rail degree:8 rate:%gG" % (100 / cost_ratio(100)))
+        row("x %g" % part, "%.2f" % (rail / here), "%.2f" % (rail / ours), "%.0fG" % low)
+
+
+FIGURES = {"14": figure_14, "15": figure_15, "16": figure_16, "17": figure_17, "18": figure_18, "19": figure_19,
+           "assumptions": figure_assumptions}
 COMPUTE, STEPS = {}, {}
 
 
@@ -224,10 +288,10 @@ def main():
     ARGS = parser.parse_args()
     with tempfile.TemporaryDirectory() as FOLDER:
         figures = ARGS.figure or list(FIGURES)
-        if figures != ["14"]:
+        if not set(figures) <= {"14", "19"}:
             COMPUTE.update({name: compute_fit(name) for name in MODELS})
         for figure in figures:
-            print("\n### Figure %s\n" % figure)
+            print("\n### %s\n" % (figure.capitalize() if figure.isalpha() else "Figure " + figure))
             FIGURES[figure]()
 
 

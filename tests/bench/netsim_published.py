@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
 """TopoOpt's figures 11 to 17, 27 and 28 with ocs-netsim, beside what the paper says, as the tables of
-doc/netsim-published.md.
+doc/netsim-published.md; assumptions: what does not agree, and what else must be assumed so that it does.
 
     netsim_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [--graphs FOLDER] [FIGURE ...]
 
@@ -99,8 +99,8 @@ def model(name, batch=128, n=SERVERS, all_tables=False):
         return uniform(graph, 12, 21.6, 12 * 6 * 1024 * 1024 * 4)
     if name == "ResNet50":
         return uniform(graph, 50, 300, 102e6)
-    if name == "NCF":
-        holders = [1 if s < 64 else 0 for s in range(n)]
+    if name == "NCF":       # 64 tables of width 64 and 64 of width 128
+        holders = [2 if s < 64 else 0 for s in range(n)]
         return tables(graph, holders, (64 + 128) / 2 * 4, GPUS * batch, 1, 8, 8, (8192 * 4096 + 7 * 4096 ** 2) * 4)
     if all_tables:      # section 5.4: one of 128 tables on each server
         size = (7 * 2048 ** 2 + 18432 * 4096 + 15 * 4096 ** 2) * 4
@@ -134,7 +134,7 @@ def dedicated(folder, degree, published):
         path = model(name).write(os.path.join(folder, name))
         ratios, over = [], []
         for rate in RATES:
-            some = kinds if rate == 100 else kinds[:3]      # the others take minutes at low rates
+            some = kinds if rate == 100 else kinds[:3]      # sip-ml takes minutes at low rates
             ms = {kind: run([path], fabric(kind, degree, rate))["step_ms"] for kind in some}
             ratios.append(ms["fat-tree"] / ms["topoopt"])
             over.append(ms["topoopt"] / ms["ideal"])
@@ -209,13 +209,11 @@ def figure_16(folder):
     if not ARGS.graphs:
         print("(left out: --graphs is not given)")
         return
-    rng = random.Random(1)
-    mix = rng.choices(("dlrm", "transformer", "candle", "vgg"), (.35, .42, .205, .02), k=27)
     published = {5: 64.41, 10: 70.63, 15: 63.13, 20: 61.43, 27: 60.41}
     print("| jobs | topoopt | published | fat-tree | oversubscribed | fat-tree/topoopt | oversubscribed/topoopt | slowest "
           "job, same ratios |\n" + "|---" * 8 + "|")
     for jobs in (5, 10, 15, 20, 27):
-        paths = [job_of_16(name, folder, 8) for name in mix[:jobs]]
+        paths = mix_of_27(folder)[:jobs]
         mean, tail = {}, {}
         for kind in ("topoopt", "fat-tree", "oversubscribed"):
             answer = run(paths, fabric(kind, 8, 100) + " servers:432", "--placement", "scattered")
@@ -251,8 +249,62 @@ def figure_28(folder):
             sys.stdout.flush()
 
 
+def mix_of_27(folder):
+    mix = random.Random(1).choices(("dlrm", "transformer", "candle", "vgg"), (.35, .42, .205, .02), k=27)
+    return [job_of_16(name, folder, 8) for name in mix]
+
+
+def rings_plan(folder, degree):
+    """A plan that has all interfaces in rings of all servers, as the authors' program makes it."""
+    demand, path = os.path.join(folder, "demand"), os.path.join(folder, "plan")
+    with open(demand, "w") as handle:
+        json.dump({"allreduce": [{"members": list(range(SERVERS)), "bytes": 1e9}]}, handle)
+    done = subprocess.run([ARGS.ocsctl, "plan", "--servers", str(SERVERS), "--degree", str(degree), "--demand", demand,
+                           "--json", "--routes"], text=True, capture_output=True, check=True)
+    with open(path, "w") as handle:
+        handle.write(done.stdout)
+    return fabric("topoopt", degree, 100) + " plan:" + path
+
+
+def figure_assumptions(folder):
+    def line(figure, what, published, here, assumption, then):
+        print("| %s | %s | %s | %.2f | %s | %.2f |" % (figure, what, published, here, assumption, then), flush=True)
+
+    print("| figure | what | published | here | assumed instead | then |\n" + "|---" * 6 + "|")
+    for name, published in (("VGG16", "2.8"), ("BERT", "3.0")):
+        path = model(name).write(os.path.join(folder, name))
+        mean = [sum(run([path], fabric("fat-tree", 4, rate), "--speed", speed)["step_ms"] /
+                    run([path], fabric("topoopt", 4, rate), "--speed", speed)["step_ms"] for rate in RATES) / len(RATES)
+                for speed in ("1", "3")]
+        line("11", name + ", fat-tree/topoopt", published, mean[0], "computation 3 times as fast", mean[1])
+    for degree, batch, published, tax in ((4, 64, None, "1.11"), (4, 128, "2.7", None), (4, 2048, "0.91", "3.03"),
+                                          (8, 64, None, "1.05")):
+        path = model("DLRM", batch, all_tables=True).write(os.path.join(folder, "all"))
+        tree = run([path], fabric("fat-tree", degree, 100))["step_ms"]
+        both = [run([path], words) for words in (fabric("topoopt", degree, 100), rings_plan(folder, degree))]
+        if published:
+            line("12", "batch %d, d %d, fat-tree/topoopt" % (batch, degree), published, tree / both[0]["step_ms"],
+                 "all interfaces in rings", tree / both[1]["step_ms"])
+        if tax:
+            line("13", "batch %d, d %d, tax" % (batch, degree), tax, both[0]["bandwidth_tax"], "all interfaces in rings",
+                 both[1]["bandwidth_tax"])
+    if ARGS.graphs:
+        paths = mix_of_27(folder)
+        steps = [[job["step_ms"] for job in run(paths, words + " servers:432", "--placement", "scattered")["jobs"]]
+                 for words in [fabric("topoopt", 8, 100)] + ["oversubscribed degree:8 rate:100G oversub:" + over
+                                                             for over in "24"]]
+        for what, published, of in (("mean", "1.15", sum), ("tail", "1.4", max)):
+            line("16", what + ", oversubscribed/topoopt, 27 jobs", published, of(steps[1]) / of(steps[0]),
+                 "collisions leave half of the uplinks", of(steps[2]) / of(steps[0]))
+    path = model("DLRM", n=32).write(os.path.join(folder, "DLRM"))
+    static = run([path], fabric("topoopt", 8, 100))["step_ms"]
+    line("17", "DLRM, no forwarding at 1 us, over topoopt", "1", *[x for interval in ("50ms", "100us") for x in (
+        run([path], fabric("no forwarding", 8, 100) + " pause:1us interval:" + interval)["step_ms"] / static,
+        "circuits follow every 100 us")][:3])
+
+
 FIGURES = {"11": figure_11, "12": figure_12, "14": figure_14, "16": figure_16, "17": figure_17, "27": figure_27,
-           "28": figure_28}
+           "28": figure_28, "assumptions": figure_assumptions}
 
 
 def main():
@@ -265,7 +317,7 @@ def main():
     ARGS = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for figure in ARGS.figure or FIGURES:
-            print("\nFigure %s\n" % figure)
+            print("\n%s\n" % (figure.capitalize() if figure.isalpha() else "Figure " + figure))
             FIGURES[figure](folder)
 
 

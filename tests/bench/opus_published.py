@@ -4,7 +4,9 @@
 """Opus's figures 10 to 14 with ocs-netsim, and their costs, beside what is published, as the tables of
 doc/netsim-published.md.
 
-    opus_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [FIGURE ...]    (10 11 12 13 14 oracle)
+    opus_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [FIGURE ...]    (10 11 12 13 14 oracle assumptions)
+
+Assumptions: as many micro-batches as stages, as on the paper's test bed, and changes that nothing hides.
 
 A server of the graphs is a node of TP GPUs; tensor parallelism stays inside it."""
 import argparse
@@ -257,7 +259,42 @@ def figure_14():
                 known.get((name, cluster.gpus()), ""), cost, exact[0], power, exact[1])
 
 
-FIGURES = {"oracle": figure_oracle, "10": figure_10, "11": figure_11, "12": figure_12, "13": figure_13, "14": figure_14}
+def change_fit(cluster, packets, overhead):
+    """The ms of a change with which Opus on demand is OVERHEAD slower than packets."""
+    low, high = 0, 1000
+    while high - low > .05:
+        middle = (low + high) / 2
+        low, high = (middle, high) if cluster.opus(middle, "on-demand") / packets - 1 < overhead else (low, middle)
+    return low
+
+
+def figure_assumptions():
+    global MICRO, FORWARD
+    kept, cells = (MICRO, FORWARD), []
+    known = (("12", H200, 4, 50, 100, "packets", 5.31), ("12", H200, 4, 50, 100, "one-shot", 3.32),
+             ("12", H200, 4, 12.5, 10, "one-shot of all links", 7.73), ("12", H200, 4, 200, 10, "one-shot of all links", .72),
+             ("13", GB200, 4, 100, 10, "packets", 2.49), ("13", GB200, 4, 100, 10, "one-shot", .93),
+             ("13", GB200, 4, 12.5, 10, "one-shot of all links", 11.63),
+             ("13", GB200, 4, 200, 10, "one-shot of all links", .34), ("14", H200, 16, 50, 10, "packets", 6.62),
+             ("14", GB200, 16, 100, 10, "packets", 11.22))
+    for MICRO, phases in ((64, "provisioned"), (4, "on-demand")):
+        FORWARD = oracle_forward()
+        for _, kind, dp, out, change, against, _ in known:
+            cluster = Cluster(kind, dp, out=out)
+            base = cluster.packets() if against == "packets" else cluster.one_shot(against != "one-shot")
+            cells.append(percent(cluster.opus(change, phases), base))
+    table("figure", "what", "against", "published", "64 micro-batches, provisioned", "4 micro-batches, on demand",
+          "4, on demand, would agree at a change of")
+    for k, (figure, kind, dp, out, change, against, published) in enumerate(known):
+        cluster = Cluster(kind, dp, out=out)
+        fitted = "%.0f ms" % change_fit(cluster, cluster.packets(), published / 100) if against == "packets" else ""
+        row(figure, "%d %s, %gG, %d ms" % (cluster.gpus(), "H200" if kind is H200 else "GB200", out * 8, change), against,
+            "%+.2f %%" % published, cells[k], cells[k + len(known)], fitted)
+    MICRO, FORWARD = kept
+
+
+FIGURES = {"oracle": figure_oracle, "10": figure_10, "11": figure_11, "12": figure_12, "13": figure_13, "14": figure_14,
+           "assumptions": figure_assumptions}
 
 
 def main():
@@ -270,7 +307,7 @@ def main():
     with tempfile.TemporaryDirectory() as FOLDER:
         FORWARD = oracle_forward()
         for figure in ARGS.figure or FIGURES:
-            print("\n### Figure %s\n" % figure if figure != "oracle" else "\n### A step of known length\n")
+            print("\n### %s\n" % {"oracle": "A step of known length", "assumptions": "Assumptions"}.get(figure, "Figure " + figure))
             FIGURES[figure]()
 
 
