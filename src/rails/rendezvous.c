@@ -209,6 +209,7 @@ int ocs_rendezvous_connect(const struct ocs_rendezvous *meet, const char *host,
 		rc = hello_exchange(meet, fd, hello, ranks, welcome, inbox, err);
 		if (rc == 0) {
 			setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+			setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
 			return fd;
 		}
 		close(fd);

@@ -33,6 +33,10 @@ test_gate_LDADD = $(S)/rails/libocs_gate.la $(CMOCKA_LIBS)
 # The controller and agents as programs, with an ocsd and ranks around them.
 dist_check_SCRIPTS += rails/test_rails_control.py
 
+check_PROGRAMS += test_rails_senders
+test_rails_senders_SOURCES = rails/test_rails_senders.c $(top_srcdir)/src/rails/controller/senders.c
+test_rails_senders_LDADD = $(S)/rails/libocs_rails_frames.la $(UTIL) $(CMOCKA_LIBS) -lpthread
+
 check_PROGRAMS += test_phases_corpus
 test_phases_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_phases.c
 test_phases_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"phases"'

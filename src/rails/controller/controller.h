@@ -20,6 +20,7 @@
 
 struct json_object;
 struct ocs_client;
+struct senders;
 
 /* One agent, from its connection on. */
 struct link {
@@ -28,6 +29,7 @@ struct link {
 	struct step *step; /* of its agent, once it is proven */
 	bool writing;	   /* EPOLLOUT is asked for */
 	bool dirty;	   /* there may be something to send */
+	int sent;	   /* what became of that: as ocs_outbox_flush returns it */
 	int64_t deadline;  /* of its hello */
 	uint8_t nonce[OCS_FRAMES_NONCE];
 	struct ocs_frame_hello hello;
@@ -78,6 +80,7 @@ struct controller {
 	int epoll, listener, stop;
 	struct link *links;
 	int nlinks;
+	struct senders *senders;
 	bool again;	     /* a link was lost: what follows is to be done before the next wait */
 	struct step *step;   /* that has the circuits: a rank of it has named a group */
 	struct step *others; /* FREE all of them while there is one that has the circuits */
@@ -121,6 +124,15 @@ void link_frames(struct controller *controller, struct link *link);
 void links_note(struct controller *controller, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void links_free(struct controller *controller);
+
+/* ---- senders.c ---- */
+
+struct senders *senders_create(void);
+void senders_destroy(struct senders *senders);
+/* LINK has something to send, and a descriptor, until the next senders_run. */
+void senders_add(struct senders *senders, struct link *link);
+/* Sends what was added, with the help of other threads where that is much; sets SENT of each. */
+void senders_run(struct senders *senders);
 
 /* ---- step.c ---- */
 

@@ -29,6 +29,8 @@ static void link_socket(int fd)
 	int yes = 1, idle = 10, interval = 5, probes = 4, silent = SILENT_MS;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	/* Every kernel has it, and it sets no timer to pace what are a few small frames. */
+	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
@@ -153,19 +155,20 @@ void link_read(struct controller *controller, struct link *link)
 		link_frames(controller, link);
 }
 
-static void link_flush(struct controller *controller, struct link *link)
+/* What senders did about LINK. */
+static void link_flushed(struct controller *controller, struct link *link)
 {
 	struct epoll_event event = { .data.ptr = link };
-	int rc;
+	int rc = link->sent;
 
 	if (!link->dirty || link->fd < 0)
 		return;
-	rc = ocs_outbox_flush(&link->outbox, link->fd);
 	if (rc < 0 || link->outbox.used > UNSENT_MAX) {
 		link_lose(controller, link, "its agent is gone");
 		return;
 	}
-	link->dirty = !rc;
+	/* Another one may have been lost meanwhile, which this one is told in the next round. */
+	link->dirty = link->outbox.used > 0;
 	if (link->writing == !rc)
 		return;
 	link->writing = !rc;
@@ -187,8 +190,12 @@ void links_flush(struct controller *controller)
 {
 	int64_t now = ocs_now_ns();
 
+	for (struct link *link = controller->links; link; link = link->next)
+		if (link->dirty && link->fd >= 0)
+			senders_add(controller->senders, link);
+	senders_run(controller->senders);
 	for (struct link *link = controller->links; link; link = link->next) {
-		link_flush(controller, link);
+		link_flushed(controller, link);
 		if (!link->proven && link->deadline < now)
 			link_lose(controller, link, NULL);
 	}

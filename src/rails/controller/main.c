@@ -244,7 +244,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "ocs-rails-controller: %s\n", err.text);
 		return err.code ? err.code : OCS_ERROR;
 	}
+	controller.senders = senders_create();
 	controller_serve(&controller);
+	senders_destroy(controller.senders);
 	steps_free(&controller);
 	links_free(&controller);
 	ocsd_close(&controller);

@@ -112,6 +112,43 @@ def test_training(folder):
         result("all end in good order", not faults, faults)
 
 
+def together(job, groups, at):
+    """All ranks reach operation AT of their GROUPS, and end it once each has its grant; the errors."""
+    for rank in job.ranks.values():
+        rank.write(ARRIVE, groups[rank.rank], at)
+    errors = [rank.letter()[1:4] for rank in job.ranks.values()]
+    for rank in job.ranks.values():
+        rank.write(END, groups[rank.rank], at)
+    return [error for rank, error in enumerate(errors) if error != (0, groups[rank], at)]
+
+
+def test_windows(folder):
+    """Ranks compute between two phases: a change begins before anybody demands it, once the steps are known."""
+    rounds, learnt = 8, 4
+    for mode in ("on-demand", "provisioned"):
+        job = Job(folder, mode=mode)
+        ranks = job.step()
+        phases = [("00", [rank.group([rank.rank % 2, rank.rank % 2 + 2])[0] for rank in ranks]),
+                  ("11", [rank.group([rank.rank // 2 * 2, rank.rank // 2 * 2 + 1])[0] for rank in ranks])]
+        errors, early = [], []
+        for at in range(0, 3 * rounds, 3):      # three operations in each phase
+            for stands, groups in phases:
+                def stand():
+                    return job.ocsd.stands == [stands] * 2      # before any rank arrives
+                early.append(until(stand) if mode == "provisioned" and at >= 3 * learnt else stand())
+                for k in range(3):
+                    errors += together(job, groups, at + k)
+        result("%s: operations of phases with windows" % mode, not errors, (errors, job.text()))
+        before = early[2 * learnt:]
+        result("%s: changes that began before they were demanded" % mode,
+               before == [mode == "provisioned"] * len(before) and len(before) == 2 * (rounds - learnt), early)
+        # and provisioned one for a step that does not come
+        result("%s: two changes of each rail a step" % mode,
+               0 <= len(job.ocsd.topologies) - 2 * 2 * rounds <= 2 * (mode == "provisioned"), job.ocsd.topologies)
+        faults = job.end()
+        result("%s: all end in good order" % mode, not faults, faults)
+
+
 def test_steps(folder):
     """Which of several steps has the circuits."""
     job = Job(folder)
@@ -409,7 +446,7 @@ def test_doors(folder):
 
 
 def main():
-    tests = [test_training, test_steps, test_troubles, test_deaths, test_liars, test_many, test_doors]
+    tests = [test_training, test_windows, test_steps, test_troubles, test_deaths, test_liars, test_many, test_doors]
     wanted = sys.argv[1:]
     for test in tests:
         if wanted and test.__name__ not in wanted:
