@@ -145,6 +145,16 @@ def test_windows(folder):
         # and provisioned one for a step that does not come
         result("%s: two changes of each rail a step" % mode,
                0 <= len(job.ocsd.topologies) - 2 * 2 * rounds <= 2 * (mode == "provisioned"), job.ocsd.topologies)
+        # What no step had so far: rings once more, all together, and the pipeline as it was expected.
+        everybody = [rank.group([0, 1, 2, 3])[0] for rank in ranks]
+        if mode == "provisioned":
+            until(lambda: job.ocsd.stands == ["00"] * 2)
+        errors = [error for groups, at in ((phases[1][1], 3 * rounds), (everybody, 0), (phases[0][1], 3 * rounds),
+                                           (everybody, 1), (phases[1][1], 3 * rounds + 1))
+                  for error in together(job, groups, at)]
+        result("%s: operations outside every phase are served" % mode, not errors, (errors, job.text()))
+        result("%s: and what was expected instead is counted" % mode,
+               job.ocsd.mispredicted >= 1 if mode == "provisioned" else job.ocsd.mispredicted == 0, job.ocsd.mispredicted)
         faults = job.end()
         result("%s: all end in good order" % mode, not faults, faults)
 
