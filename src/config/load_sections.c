@@ -12,6 +12,8 @@
 
 #define PARTITIONS_MAX 1000
 #define NAME_LENGTH_MAX 63
+#define CHANGE_MS_MAX 3600000
+#define CHANGE_LIMIT_DEFAULT_MS 1000
 
 enum {
 	NAME,
@@ -27,6 +29,8 @@ enum {
 	DEGREE,
 	PACKET_NICS,
 	REGION_SERVERS,
+	CHANGE_MS,
+	CHANGE_LIMIT_MS,
 	XPUS,
 	DIRECTED,
 	THREADING,
@@ -62,6 +66,8 @@ static const struct {
 	[DEGREE] = { "degree", BIT(OCS_DIRECT) | BIT(OCS_REGION),
 		     BIT(OCS_DIRECT) | BIT(OCS_REGION) },
 	[PACKET_NICS] = { "packet_nics", BIT(OCS_REGION), 0 },
+	[CHANGE_MS] = { "change_ms", BIT(OCS_REGION), 0 },
+	[CHANGE_LIMIT_MS] = { "change_limit_ms", BIT(OCS_REGION), 0 },
 	[REGION_SERVERS] = { "region_servers", BIT(OCS_REGION), 0 },
 	[XPUS] = { "xpus", SERVERS, 0 },
 	[DIRECTED] = { "directed", BIT(OCS_DIRECT), 0 },
@@ -416,9 +422,16 @@ static int regions_load(struct draft *draft)
 
 	section->packet_nics = rest > 0 ? rest : 1;
 	section->region_servers = section->nservers;
+	section->change_limit_ms = CHANGE_LIMIT_DEFAULT_MS;
 	if ((draft->values[PACKET_NICS] &&
 	     ocs_yaml_number(yaml, draft->values[PACKET_NICS], "packet_nics", 1, OCS_DEGREE_MAX,
 			     &section->packet_nics) < 0) ||
+	    (draft->values[CHANGE_MS] &&
+	     ocs_yaml_number(yaml, draft->values[CHANGE_MS], "change_ms", 0, CHANGE_MS_MAX,
+			     &section->change_ms) < 0) ||
+	    (draft->values[CHANGE_LIMIT_MS] &&
+	     ocs_yaml_number(yaml, draft->values[CHANGE_LIMIT_MS], "change_limit_ms", 1,
+			     CHANGE_MS_MAX, &section->change_limit_ms) < 0) ||
 	    (draft->values[REGION_SERVERS] &&
 	     ocs_yaml_number(yaml, draft->values[REGION_SERVERS], "region_servers", 1,
 			     section->nservers, &section->region_servers) < 0))

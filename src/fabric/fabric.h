@@ -118,6 +118,8 @@ struct ocs_section {
 	int server_xpus; /* XPUs of a server, 0 if not said */
 	bool directed;	 /* direct: Tx and Rx joined apart */
 	int packet_nics; /* region: NICs of a server on the packet network, at least 1 */
+	int change_ms;	 /* region: what a change of circuits takes with its links; 0: not said */
+	int change_limit_ms; /* region: up to which circuits are changed while jobs train */
 	int region_servers;  /* region: servers of each region, in the order of the file; the last
 			      * one may have fewer */
 	int nregions;	     /* region: how many; else 0 */

@@ -31,7 +31,9 @@
 
 /* Everything that is known about the job on the way. */
 struct job {
-	const struct ocs_node_request *request;
+	const struct ocs_node_request *request; /* OWN, */
+	struct ocs_node_request own;		/* with what becomes of --ocs-moe */
+	char moe[OCS_MOE_WISH_TEXT];
 	struct ocs_config *config;
 	const struct ocs_fabric *fabric; /* of config */
 	const struct ocs_section *section;
@@ -395,9 +397,31 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 	return rc;
 }
 
+/* Where changes of circuits take too long, those of a job with experts stay: ocsd does the same. */
+static int wish_settle(struct job *job, struct ocs_node_contents *contents, struct ocs_error *err)
+{
+	const struct ocs_section *section = job->section;
+	char text[160];
+	int wish, settled;
+
+	if (section->kind != OCS_REGION || !job->request->moe)
+		return 0;
+	if (ocs_moe_wish_parse(job->request->moe, &wish, err) < 0)
+		return ocs_error_prefix(err, "--moe");
+	settled = ocs_region_wish(section, wish);
+	if (settled == wish)
+		return 0;
+	job->own.moe = ocs_moe_wish_format(settled, job->moe);
+	snprintf(text, sizeof(text),
+		 "a change takes %d ms in %.60s, circuits are changed up to %d ms; they stay",
+		 section->change_ms, section->name, section->change_limit_ms);
+	ocs_node_warn(contents, "--ocs-moe", text);
+	return 0;
+}
+
 static int contents_fill(struct job *job, struct ocs_node_contents *contents, struct ocs_error *err)
 {
-	if (job_open(job, err) < 0)
+	if (job_open(job, err) < 0 || wish_settle(job, contents, err) < 0)
 		return -1;
 	if ((has_cubes(job) ? placement_open(job, err) : servers_open(job, err)) < 0)
 		return -1;
@@ -436,8 +460,10 @@ static int contents_fill(struct job *job, struct ocs_node_contents *contents, st
 int ocs_node_contents(const struct ocs_node_request *request, struct ocs_node_contents *contents,
 		      struct ocs_error *err)
 {
-	struct job job = { .request = request };
+	struct job job = { .own = *request };
 	int rc;
+
+	job.request = &job.own;
 
 	memset(contents, 0, sizeof(*contents));
 	contents->owned = request->has_uid;

@@ -54,11 +54,12 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "PLAN holds what 'plan --json' printed; - is standard input.  --node says which\n"
 	  "of its servers this is.  Idempotent.  --json prints the path of every pair.",
 	  ocs_ctl_forward },
-	{ "region", "plan|predict|replay|show", 1, 1, "jQGNazplKvyUJgRw",
+	{ "region", "check|plan|predict|replay|show", 1, 1, "jQGNazplKvyUJgRw" ONLINE,
 	  "circuits for what the servers of a region send each other",
 	  "For an all-to-all of a mixture of experts.  The servers are --servers runs of ranks\n"
 	  "(default: one rank each).  Times are in tokens per NIC rate.  Every answer is\n"
 	  "verified, and printed with bounds that no answer can beat.\n"
+	  "check: in a job of its own, how long a change of circuits takes, and the links after it.\n"
 	  "predict: how well the loads of experts in a recorded --trace could be foretold.\n"
 	  "replay: how long a recorded training takes with packets alone, with circuits that\n"
 	  "stay, and with circuits that follow its gates.\n"

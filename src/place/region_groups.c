@@ -278,3 +278,9 @@ int ocs_region_check(const struct ocs_section *section, const struct ocs_region_
 	}
 	return 0;
 }
+
+int ocs_region_wish(const struct ocs_section *section, int wish)
+{
+	return wish && section->change_ms > section->change_limit_ms ? wish | OCS_MOE_WISH_STATIC :
+								       wish;
+}

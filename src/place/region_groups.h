@@ -23,6 +23,9 @@ struct ocs_region_layout {
 int ocs_region_layout_make(const struct ocs_section *section, const struct ocs_shape *shape,
 			   struct ocs_region_layout *layout, struct ocs_error *err);
 
+/* WISH of a job in SECTION: with circuits that stay where changes take too long. */
+int ocs_region_wish(const struct ocs_section *section, int wish);
+
 /* The servers of SECTION that SHAPE takes without `moe`: any, filled one after the other.  -1 with ERR
  * (OCS_NEVER): it does not fill them, or there are not so many. */
 int ocs_region_servers(const struct ocs_section *section, const struct ocs_shape *shape,

@@ -118,3 +118,43 @@ def test_nic_missing(cluster, bare):
         cluster.wait_idle(120)
     finally:
         cluster.host("m2", "ip", "link", "set", "lost1", "name", "ocs1")
+
+
+def test_region_check(cluster, bare):
+    """A change takes what the switch does, twice; beyond the limit it is refused with the figure, and circuits of jobs stay."""
+    words = ["srun", "-p", "moe", "-N2", "--shape=ep:2", "--ocs-moe", "--ntasks-per-node=1", "ocsctl", "region", "check"]
+    with open(cluster.yaml, encoding="utf-8") as handle:
+        text = handle.read()
+    limits = "    degree: %d\n" % DEGREE
+
+    def written(whole):
+        with open(cluster.yaml, "w", encoding="utf-8") as handle:
+            handle.write(whole)
+
+    def described(more):
+        assert limits in text
+        written(text.replace(limits, limits + more))
+    try:
+        cluster.run(["ocs-emulator", "--control", "unix:" + cluster.path("emulator.sock"), "delay", "20"])
+        described("    change_limit_ms: 60000\n")
+        said = json.loads(cluster.out(words + ["--json", "--fabric", cluster.yaml]))
+        assert said["switch"] == "region-0" and said["mode"] == "follow" and said["limit_ms"] == 60000, said
+        assert 40 <= said["change_ms"] <= said["change_max_ms"] and 0 <= said["link_ms"] <= said["link_max_ms"], said
+        assert said["whole_ms"] >= said["change_ms"] and "no_carrier" not in said, said
+        described("    change_limit_ms: 10\n")
+        done = cluster.run(words + ["--fabric", cluster.yaml], check=False)
+        assert done.returncode == 1 and "more than the 10 ms" in done.stderr, done.stderr
+        assert "change_ms: " in done.stdout and "10 changes of all circuits of a group" in done.stdout, done.stdout
+        described("    change_ms: 5670\n")
+        cluster.kill("ocsd")
+        cluster.start_ocsd()
+        job = cluster.sbatch("-p", "moe", "--shape=ep:4", "--ocs-moe", script=
+                             "cat $SLURM_OCS_DIR/warnings; ls $SLURM_OCS_DIR; echo MODE $SLURM_OCS_MOE")
+        cluster.wait(job, "COMPLETED", seconds=120)
+        printed = cluster.output(job)
+        assert "a change takes 5670 ms in moe, circuits are changed up to 1000 ms; they stay" in printed, printed
+        assert "MODE static" in printed and "moe.key" not in printed, printed
+        done = cluster.run(["ocsctl", "region", "check", "--fabric", cluster.yaml], check=False)
+        assert done.returncode == 2 and "run it in a job of its own" in done.stderr, done.stderr
+    finally:
+        written(text)

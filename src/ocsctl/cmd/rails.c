@@ -5,17 +5,13 @@
  * in a job of its own, so the ports are idle by construction, and names topologies with the job's key. */
 
 #include <json-c/json.h>
-#include <math.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
+#include "src/ocsctl/cmd/link_times.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/output/table.h"
 #include "src/protocol/client.h"
@@ -25,22 +21,11 @@
 #include "src/util/net.h"
 #include "src/util/text.h"
 
-#define CHANGES 10
 #define TOPO_MS 60000
-#define LINK_MS 20000
-#define PAUSE_US 100
 #define MILLION 1e6
-#define KEY_MAX 128
 /* Windows between phases of training that were published: most are longer than 1 ms, few than 1 s. */
 #define SHORT_MS 1
 #define LONG_MS 1000
-
-/* Times of one rail, in ms. */
-struct times {
-	double change[CHANGES], link[CHANGES];
-	int nlinks;	  /* LINK has so many: each is that of the slowest port of this node */
-	const char *late; /* a device without a carrier at the end, or NULL */
-};
 
 struct check {
 	const struct ocs_ctl_args *args;
@@ -54,7 +39,7 @@ struct check {
 	int nrails;
 	struct json_object *rails; /* of the reply to `show` */
 	char first[OCS_RAILS_TOPOLOGY], other[OCS_RAILS_TOPOLOGY];
-	struct times *times;
+	struct ocs_ctl_times *times;
 };
 
 static int no_job(struct ocs_error *err)
@@ -64,33 +49,6 @@ static int no_job(struct ocs_error *err)
 		"rails check: run it in a job of its own, which holds idle ports, such as\n"
 		"  srun --immediate -p PARTITION --shape=pp:2,dp:2 --ocs-phases=on-demand --ntasks-per-node=1 ocsctl rails check\n"
 		"with the last dimension of the shape inside a node, if its section has \"xpus\"");
-}
-
-/* The key and the epoch of the job, from its directory on its first node. */
-static int key_read(struct check *check, struct ocs_error *err)
-{
-	const char *dir = getenv("SLURM_OCS_DIR"), *job = getenv("SLURM_JOB_ID");
-	char *path, *epoch = NULL;
-
-	if (!dir || !job || ocs_number_parse(job, 1, UINT32_MAX, &check->job))
-		return no_job(err);
-	path = ocs_asprintf("%s/rails.key", dir);
-	check->key = ocs_file_read(path, KEY_MAX, NULL, NULL);
-	free(path);
-	path = ocs_asprintf("%s/epoch", dir);
-	epoch = ocs_file_read(path, KEY_MAX, NULL, NULL);
-	free(path);
-	if (check->key)
-		check->key[strcspn(check->key, "\n")] = '\0';
-	check->epoch = epoch ? strtoll(epoch, NULL, 10) : 0;
-	free(epoch);
-	if (check->key && check->epoch)
-		return 0;
-	return ocs_error_set(
-		err, OCS_USAGE,
-		"rails check: there is no key in %s; the job needs a shape on rails and"
-		" --ocs-phases=on-demand, and this must be its first node",
-		dir);
 }
 
 /* Two topologies without a circuit in common. */
@@ -170,8 +128,14 @@ static int check_open(struct check *check, const struct ocs_ctl_args *args, stru
 	const struct ocs_node *node;
 
 	check->args = args;
-	if (key_read(check, err))
-		return -1;
+	if (!getenv("SLURM_OCS_DIR") || !getenv("SLURM_JOB_ID"))
+		return no_job(err);
+	if (ocs_ctl_job_key("rails.key", &check->job, &check->epoch, &check->key) < 0)
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"rails check: there is no key in %s; the job needs a shape on rails and"
+			" --ocs-phases=on-demand, and this must be its first node",
+			getenv("SLURM_OCS_DIR"));
 	check->config = ocs_ctl_config_open(args, err);
 	if (!check->config)
 		return -1;
@@ -218,83 +182,51 @@ static int rail_change(struct check *check, int rail, const char *topo, double *
 	return reply ? 0 : ocs_error_prefix(err, "rails check");
 }
 
-static bool device_runs(const char *device)
-{
-	struct ifreq request = { 0 };
-	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool runs;
-
-	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
-	runs = sock >= 0 && ioctl(sock, SIOCGIFFLAGS, &request) == 0 &&
-	       (request.ifr_flags & IFF_RUNNING);
-	if (sock >= 0)
-		close(sock);
-	return runs;
-}
-
 /* Waits until the ports of this node on RAIL, which is the first of the job, have a carrier with TOPO. */
-static int links_time(struct check *check, int rail, const char *topo, struct times *times,
+static int links_time(struct check *check, int rail, const char *topo, struct ocs_ctl_times *times,
 		      struct ocs_error *err)
 {
-	int64_t begin = ocs_now_ns();
+	const char *devices[2 * OCS_RAILS_DIMS];
 	struct ocs_rails_pairs pairs;
+	int count = 0;
 
 	if (!check->section->interfaces)
 		return 0;
 	if (ocs_rails_topology_pairs(&check->layout, topo, &pairs, err))
 		return -1;
-	for (size_t i = 0; i < pairs.count; i++) {
+	for (size_t i = 0; i < pairs.count && count < 2 * OCS_RAILS_DIMS; i++) {
 		const struct ocs_rails_pair *pair = &pairs.items[i];
 		int port = pair->a == 0 ? pair->a_port : pair->b == 0 ? pair->b_port : -1;
-		const char *device =
-			port < 0 ? NULL :
-				   ocs_section_interface_name(check->section,
-							      rail * check->layout.ports + port);
 
-		while (device && !device_runs(device)) {
-			if ((double)(ocs_now_ns() - begin) / MILLION > LINK_MS) {
-				times->late = device;
-				break;
-			}
-			usleep(PAUSE_US);
-		}
+		if (port >= 0)
+			devices[count++] = ocs_section_interface_name(
+				check->section, rail * check->layout.ports + port);
 	}
 	ocs_rails_pairs_free(&pairs);
-	times->link[times->nlinks++] = (double)(ocs_now_ns() - begin) / MILLION;
+	ocs_ctl_links_time(times, devices, count);
 	return 0;
 }
 
 static int rail_measure(struct check *check, int rail, struct ocs_error *err)
 {
-	struct times *times = &check->times[rail];
+	struct ocs_ctl_times *times = &check->times[rail];
 	double ms;
 
 	/* whatever stands, from here on it is one of the two */
 	if (rail_change(check, rail, check->first, &ms, err))
 		return -1;
-	for (int i = 0; i < CHANGES; i++) {
+	for (int i = 0; i < OCS_CTL_CHANGES; i++) {
 		const char *topo = i % 2 ? check->first : check->other;
 
-		if (rail_change(check, rail, topo, &times->change[i], err) ||
-		    links_time(check, rail, topo, times, err))
+		if (rail_change(check, rail, topo, &times->change[times->nchanges], err))
+			return -1;
+		times->nchanges++;
+		if (links_time(check, rail, topo, times, err))
 			return -1;
 		if (times->late)
 			break;
 	}
 	return rail_change(check, rail, check->first, &ms, err);
-}
-
-static int number_compare(const void *left, const void *right)
-{
-	const double *one = left, *other = right;
-
-	return (*one > *other) - (*one < *other);
-}
-
-static double times_median(double *list, int count)
-{
-	qsort(list, (size_t)count, sizeof(*list), number_compare);
-	return count ? list[count / 2] : 0;
 }
 
 /* What a rank waits for after the last byte of a phase, on the slowest rail. */
@@ -303,9 +235,8 @@ static double whole_ms(struct check *check)
 	double worst = 0;
 
 	for (int r = 0; r < check->nrails; r++) {
-		struct times *times = &check->times[r];
-		double ms = times_median(times->change, CHANGES) +
-			    times_median(times->link, times->nlinks);
+		struct ocs_ctl_times *times = &check->times[r];
+		double ms = ocs_ctl_times_whole(times);
 
 		if (ms > worst)
 			worst = ms;
@@ -345,37 +276,18 @@ static void times_print(struct check *check)
 	char text[64];
 
 	for (int r = 0; r < check->nrails; r++) {
-		struct times *times = &check->times[r];
-		double change = times_median(times->change, CHANGES);
-		double link = times_median(times->link, times->nlinks);
+		struct ocs_ctl_times *times = &check->times[r];
 
 		snprintf(text, sizeof(text), "%d", r);
 		ocs_text_table_add(table, text);
 		ocs_text_table_add(table, switch_of(check, r));
-		snprintf(text, sizeof(text), "%.2f", change);
-		ocs_text_table_add(table, text);
-		snprintf(text, sizeof(text), "%.2f", times->change[CHANGES - 1]);
-		ocs_text_table_add(table, text);
-		snprintf(text, sizeof(text), times->nlinks ? "%.2f" : "-", link);
-		ocs_text_table_add(table, text);
-		snprintf(text, sizeof(text), times->nlinks ? "%.2f" : "-",
-			 times->nlinks ? times->link[times->nlinks - 1] : 0);
-		ocs_text_table_add(table, text);
-		snprintf(text, sizeof(text), "%.20s has no carrier",
-			 times->late ? times->late : "");
-		ocs_text_table_add(table, times->late ? text : NULL);
+		ocs_ctl_times_row(times, table);
 	}
 	printf("job %ld: %d changes of each rail between %s and %s; links seen at %s\n", check->job,
-	       CHANGES, check->first, check->other, getenv("SLURMD_NODENAME"));
+	       OCS_CTL_CHANGES, check->first, check->other, getenv("SLURMD_NODENAME"));
 	ocs_text_table_print(table, stdout);
 	ocs_text_table_destroy(table);
 	meaning_print(whole_ms(check));
-}
-
-/* In ms, to the microsecond. */
-static struct json_object *number_json(double ms)
-{
-	return json_object_new_double(round(ms * 1000) / 1000);
 }
 
 static void times_print_json(struct check *check)
@@ -383,30 +295,16 @@ static void times_print_json(struct check *check)
 	struct json_object *all = json_object_new_object(), *list = json_object_new_array();
 
 	for (int r = 0; r < check->nrails; r++) {
-		struct times *times = &check->times[r];
 		struct json_object *row = json_object_new_object();
 
 		json_object_object_add(row, OCS_FIELD_RAIL, json_object_new_int(r));
 		json_object_object_add(row, OCS_FIELD_SWITCH,
 				       json_object_new_string(switch_of(check, r)));
-		json_object_object_add(row, "change_ms",
-				       number_json(times_median(times->change, CHANGES)));
-		json_object_object_add(row, "change_max_ms",
-				       number_json(times->change[CHANGES - 1]));
-		if (times->nlinks) {
-			json_object_object_add(
-				row, "link_ms",
-				number_json(times_median(times->link, times->nlinks)));
-			json_object_object_add(row, "link_max_ms",
-					       number_json(times->link[times->nlinks - 1]));
-		}
-		if (times->late)
-			json_object_object_add(row, "no_carrier",
-					       json_object_new_string(times->late));
+		ocs_ctl_times_json(&check->times[r], row);
 		json_object_array_add(list, row);
 	}
 	json_object_object_add(all, OCS_FIELD_RAILS, list);
-	json_object_object_add(all, "whole_ms", number_json(whole_ms(check)));
+	json_object_object_add(all, "whole_ms", ocs_ctl_times_number(whole_ms(check)));
 	json_object_object_add(all, OCS_FIELD_PHASES,
 			       json_object_new_string(mode_advised(whole_ms(check))));
 	ocs_ctl_print_json(all);
@@ -434,9 +332,7 @@ static int rails_check(const struct ocs_ctl_args *args, struct ocs_error *err)
 			times_print(&check);
 		for (int r = 0; r < check.nrails && rc == 0; r++)
 			if (check.times[r].late)
-				rc = ocs_error_set(err, OCS_ERROR,
-						   "rails check: %s has had no carrier for %d s",
-						   check.times[r].late, LINK_MS / 1000);
+				rc = ocs_ctl_times_late(&check.times[r], "rails check", err);
 	}
 	check_close(&check);
 	return rc;

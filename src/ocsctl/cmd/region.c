@@ -10,6 +10,8 @@ int ocs_ctl_region(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	if (!strcmp(args->operands[0], "plan"))
 		return ocs_ctl_region_plan(args, err);
+	if (!strcmp(args->operands[0], "check"))
+		return ocs_ctl_region_check(args, err);
 	if (!strcmp(args->operands[0], "predict"))
 		return ocs_ctl_region_predict(args, err);
 	if (!strcmp(args->operands[0], "replay"))
@@ -17,6 +19,6 @@ int ocs_ctl_region(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (!strcmp(args->operands[0], "show"))
 		return ocs_ctl_region_show(args, err);
 	return ocs_error_set(err, OCS_USAGE,
-			     "region: '%s' is none of plan, predict, replay and show",
+			     "region: '%s' is none of check, plan, predict, replay and show",
 			     args->operands[0]);
 }

@@ -13,6 +13,7 @@ struct ocs_moe_circuits;
 int ocs_ctl_region_plan(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_region_predict(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_region_replay(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_region_check(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_region_show(const struct ocs_ctl_args *args, struct ocs_error *err);
 
 /* region_svg.c: a picture of what servers send and of their circuits; the caller frees it. */

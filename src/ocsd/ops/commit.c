@@ -225,7 +225,8 @@ static int read_region(struct ocsd *d, struct ocsd_job *job, struct json_object 
 	    ocs_region_layout_make(job->section, &shape, &layout, err))
 		return -1;
 	earlier = name ? ocsd_store_region_run(d, job, name) : NULL;
-	rc = ocsd_region_create(d, job, &layout, wish, name, earlier, err);
+	rc = ocsd_region_create(d, job, &layout, ocs_region_wish(job->section, wish), name, earlier,
+				err);
 	free(earlier);
 	return rc;
 }

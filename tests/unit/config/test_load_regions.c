@@ -102,6 +102,8 @@ static void test_refused(void **state)
 	static const char *const refused[][2] = {
 		{ ", region_servers: 8" RULE, "region_servers must be" },
 		{ ", region_servers: 0" RULE, "region_servers must be" },
+		{ ", change_ms: -1" RULE, "change_ms must be" },
+		{ ", change_limit_ms: 0" RULE, "change_limit_ms must be" },
 		{ ", packet_nics: 0" RULE, "packet_nics must be" },
 		{ ", ports: {switch: 's{interface}', port: server + 1}",
 		  "all interfaces of the servers of one region must share a switch" },

@@ -70,8 +70,8 @@ printf '%s' "$out" | python3 -c 'import json, sys; p = json.load(sys.stdin); sys
 result $? "near the bound" "$out"
 
 exits 2 "no operand" region
-exits 2 "another operand" region check
-says "what there is" "'check' is none of plan, predict, replay and show"
+exits 2 "another operand" region chekc
+says "what there is" "'chekc' is none of check, plan, predict, replay and show"
 exits 2 "no matrix" region plan
 says "an example" "such as [[0,5],[7,0]]"
 exits 1 "no such file" region plan --matrix "$work/none"
