@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
 """A training that knows nothing of circuits: a pipeline of stages, each of them data parallel (PyTorch, Gloo).
-Rank 0 prints losses and a digest of all weights.
+Rank 0 prints losses and a digest of all weights.  With MS each backward pass computes as long before it begins, and the
+seconds of a step are printed, too.
 
-    rails_train.py STAGES STEPS"""
+    rails_train.py STAGES STEPS [MS]"""
 
 import hashlib
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -40,6 +42,7 @@ def forward(layers, held, stage, stages, replicas, rank, targets):
 
 def main():
     stages, steps = int(sys.argv[1]), int(sys.argv[2])
+    window = int(sys.argv[3]) / 1e3 if len(sys.argv) > 3 else 0
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank, ranks = dist.get_rank(), dist.get_world_size()
@@ -53,10 +56,11 @@ def main():
     torch.manual_seed(1000 + rank)
     targets = [torch.randn(BATCH, WIDTH) for _ in range(MICRO)]
     for step in range(steps):
-        held = []
+        held, began = [], time.monotonic()
         optimizer.zero_grad()
         results = forward(model, held, stage, stages, replicas, rank, targets)
         for micro in reversed(range(MICRO)):
+            time.sleep(window)
             if stage == stages - 1:
                 results[micro].backward()
             else:
@@ -75,6 +79,8 @@ def main():
         assert taken.tolist() == [100 * r + rank + step for r in range(ranks)]
         if rank == 0:
             print("loss %.9f" % loss.item())
+            if window:
+                print("step %.2f s" % (time.monotonic() - began))
     digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters())).digest()
     digests = [torch.empty(32, dtype=torch.uint8) for _ in range(ranks)]
     dist.all_gather(digests, torch.frombuffer(bytearray(digest), dtype=torch.uint8))
