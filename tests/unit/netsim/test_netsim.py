@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 BUILD = os.environ.get("OCS_BUILD_DIR", "build/gcc")
 SOURCE = os.environ.get("OCS_SOURCE_DIR", ".")
@@ -277,6 +278,66 @@ def several(folder):
     return faults
 
 
+FABRICS = ("ideal", "fat-tree leaf:4", "oversubscribed leaf:4 oversub:4", "rail degree:2", "expander degree:3", "topoopt degree:4",
+           "ocs-reconfig degree:2 interval:2ms pause:1ms", "sip-ml degree:2 interval:2ms", "opus shape:2x4 change:1ms",
+           "opus shape:2x4 phases:provisioned", "region region:4 change:1ms", "torus cube:2 shape:%s")
+
+
+def shapes(path):
+    """(title, texts, rectangles with their attributes as numbers, polylines) of a picture."""
+    root = xml.etree.ElementTree.parse(path).getroot()
+    tag = "{http://www.w3.org/2000/svg}"
+    texts = [text.text for text in root.iter(tag + "text")]
+    rects = [{key: float(rect.get(key)) for key in ("x", "y", "width", "height")} | {"fill": rect.get("fill")}
+             for rect in root.iter(tag + "rect") if rect.get("x")]
+    lines = [[tuple(map(float, point.split(","))) for point in line.get("points").split()] for line in root.iter(tag + "polyline")]
+    return texts, rects, lines
+
+
+def picture_faults(folder, fabric, graphs):
+    """The answer, its timeline and the bars and distribution of its links tell of the same run."""
+    prefix = os.path.join(folder.top, "picture")
+    done = run(*[word for path in graphs for word in ("--graph", path)], "--fabric", fabric, "--json", "--svg", prefix)
+    if done.returncode:
+        return [fabric + ": " + done.stderr]
+    answer, faults = json.loads(done.stdout), []
+    texts, rects, _ = shapes(prefix + "-timeline.svg")
+    # the axis ends with the last job
+    end = float(next(text for text in texts if text and text.endswith(" ms")).split()[0])
+    expect(faults, "end of the timeline", end, max(job["step_ms"] for job in answer["jobs"]), 1e-3)
+    for name in ["server %d, device 0" % server for server in range(8)] + ["alltoall", "allreduce"]:
+        if name not in texts:
+            faults.append("no row " + name)
+    if len([rect for rect in rects if rect["x"] == 150 and rect["y"] < 48 + 8 * 12]) != 8:
+        faults.append("eight servers do not compute from the beginning")
+    if any(rect["x"] + rect["width"] > 150 + 900 + .1 for rect in rects):
+        faults.append("something goes on after the end")
+    _, bars, lines = shapes(prefix + "-links.svg")
+    carried = sorted((link["bytes"] for link in answer["links"]), reverse=True)
+    if len(bars) != len(carried) or len(lines) != 1 or len(lines[0]) != len(carried):
+        faults.append("%d bars and %s points for %d links" % (len(bars), [len(line) for line in lines], len(carried)))
+    for bar, bytes_ in zip(bars, carried):
+        if abs(bar["height"] / 260 - bytes_ / carried[0]) > 1e-3:
+            faults.append("a bar of %g for %g bytes" % (bar["height"], bytes_))
+    if lines and lines[0] != sorted(lines[0], key=lambda point: (point[0], -point[1])):
+        faults.append("the distribution falls")
+    return ["%s, %d jobs: %s" % (fabric, len(graphs), fault) for fault in faults]
+
+
+def pictures(folder):
+    """One job, and two side by side, on every fabric."""
+    tasks = [{"kind": "compute", "server": s, "device": 0, "ms": 1} for s in range(8)]
+    tasks += [{"kind": "alltoall", "group": g, "bytes": 2 * RATE, "after": list(range(4 * g, 4 * g + 4))} for g in (0, 1)]
+    tasks += [{"kind": "allreduce", "group": g, "bytes": 4 * RATE, "after": [8 + g]} for g in (0, 1)]
+    path = folder.file(graph(8, tasks, [list(range(4)), list(range(4, 8))]))
+    faults = []
+    for fabric in FABRICS:
+        for count in (1, 2):
+            words = fabric % ",".join(["2x2x2"] * count) if "%" in fabric else fabric
+            faults += picture_faults(folder, words, [path] * count)
+    return faults
+
+
 def table(fields):
     """A FlatBuffers table with its vtable before it; FIELDS are (format, value) or None; ("ref", n)
     is patched by who calls.  Returns the bytes and, for each ref, its place."""
@@ -430,6 +491,7 @@ def main():
         result("regions follow all-to-alls", regions(folder))
         result("jobs folded on cubes", torus(folder))
         result("several jobs", several(folder))
+        result("pictures of one job and of two on every fabric", pictures(folder))
         result("a tolerance in a long step", tolerances(folder))
         result("FlatBuffers, whole and damaged", flatbuffers(folder))
         result("what cannot be run is refused in one line", refused(folder))
