@@ -27,7 +27,7 @@ RAILS_MUTANTS = $(top_srcdir)/src/rails/circuits.c $(top_srcdir)/src/rails/coord
 dist_check_SCRIPTS += rails/test_rails_replay.py
 
 check_PROGRAMS += test_gate
-test_gate_SOURCES = rails/test_gate.c
+test_gate_SOURCES = rails/test_gate.c rails/gate_agent.c rails/gate_agent.h
 test_gate_LDADD = $(S)/rails/libocs_gate.la $(CMOCKA_LIBS)
 
 # The controller and agents as programs, with an ocsd and ranks around them.

@@ -4,7 +4,6 @@
 /* The gate of a task against an agent that is written here, from the protocol's text: good ones, and
  * ones that lie, die or say nothing.  Each case is a process of its own: a process has one gate. */
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <netinet/in.h>
@@ -13,77 +12,22 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "src/rails/shim/gate.h"
+#include "tests/unit/rails/gate_agent.h"
 
-/* -- an agent -------------------------------------------------------------- */
-
-/* Of one direction: where things are. */
-#define HEAD 0
-#define TAIL 64
-#define READER 68
-#define WRITER 72
-#define LETTERS 128
-#define LETTER 64
-#define ROOM 1024
-#define RING (LETTERS + ROOM * LETTER)
-
-#define HELLO 1
-#define WELCOME 2
-#define GROUP 3
-#define KNOWN 4
-#define GOODBYE 5
-#define ARRIVE 1
-#define END 2
-#define WISH 3
-#define GRANT 4
-#define LOST 5
-
-struct letter {
-	uint32_t kind;
-	int32_t error;
-	uint64_t group, idx, rails, stamp, zero[3];
-};
-
-struct word {
-	uint32_t kind, version, rank, ranks;
-	uint64_t group;
-	uint32_t count, need;
-	int32_t error;
-	uint32_t zero;
-	int32_t members[64];
-};
-
-#define WORD offsetof(struct word, members)
-
-struct agent {
-	int listener, sock, box_fd, bell;
-	unsigned char *box;
-	uint32_t read, written;
-	pid_t rank;
-	char path[64];
-};
-
-static _Atomic uint32_t *number(struct agent *agent, int ring, int offset)
-{
-	return (_Atomic uint32_t *)(agent->box + ring * RING + offset);
-}
-
+/* In the task's process, which ends if WHAT is not so. */
 #define NEED(WHAT)                                                                    \
 	do {                                                                          \
 		if (!(WHAT)) {                                                        \
@@ -92,169 +36,6 @@ static _Atomic uint32_t *number(struct agent *agent, int ring, int offset)
 			_exit(1);                                                     \
 		}                                                                     \
 	} while (0)
-
-static ssize_t word_get(struct agent *agent, struct word *word)
-{
-	struct pollfd wait = { agent->sock, POLLIN, 0 };
-
-	memset(word, 0, sizeof(*word));
-	assert_int_equal(poll(&wait, 1, 60000), 1);
-	return recv(agent->sock, word, sizeof(*word), 0);
-}
-
-static void words_expect(struct agent *agent, uint32_t kind)
-{
-	struct word word;
-
-	assert_true(word_get(agent, &word) >= (ssize_t)WORD);
-	assert_int_equal(word.kind, kind);
-}
-
-static void box_make(struct agent *agent, size_t size, int seals)
-{
-	agent->box_fd = memfd_create("box", MFD_ALLOW_SEALING);
-	assert_int_equal(ftruncate(agent->box_fd, (off_t)size), 0);
-	agent->box = mmap(NULL, 2 * RING, PROT_READ | PROT_WRITE, MAP_SHARED, agent->box_fd, 0);
-	assert_true(agent->box != MAP_FAILED);
-	if (seals)
-		assert_int_equal(fcntl(agent->box_fd, F_ADD_SEALS, seals), 0);
-	agent->bell = eventfd(0, 0);
-}
-
-static void welcome_send(struct agent *agent, const struct word *word, size_t bytes, int count)
-{
-	int fds[3] = { agent->box_fd, agent->bell, agent->bell };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(fds))];
-	} control = { 0 };
-	struct iovec part = { (void *)(uintptr_t)word, bytes };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	if (count) {
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
-		memcpy(CMSG_DATA(&control.head), fds, (size_t)count * sizeof(int));
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
-	}
-	assert_true(sendmsg(agent->sock, &message, MSG_NOSIGNAL) == (ssize_t)bytes);
-}
-
-/* As an agent should. */
-static void agent_welcome(struct agent *agent)
-{
-	struct word word = { .kind = WELCOME, .version = 1 }, hello;
-
-	assert_int_equal(word_get(agent, &hello), WORD);
-	assert_int_equal(hello.kind, HELLO);
-	assert_int_equal(hello.version, 1);
-	assert_int_equal(hello.rank, 3);
-	assert_int_equal(hello.ranks, 8);
-	box_make(agent, 2 * RING, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	welcome_send(agent, &word, WORD, 2);
-}
-
-static uint64_t group_serve(struct agent *agent, uint32_t need, int error)
-{
-	struct word word, answer = { .kind = KNOWN, .version = 1, .need = need, .error = error };
-	ssize_t got = word_get(agent, &word);
-
-	assert_int_equal(word.kind, GROUP);
-	assert_int_equal(got, WORD + word.count * 4);
-	for (uint32_t i = 1; i < word.count; i++)
-		assert_true(word.members[i - 1] < word.members[i]);
-	answer.group = word.group;
-	assert_int_equal(send(agent->sock, &answer, WORD, MSG_NOSIGNAL), WORD);
-	return word.group;
-}
-
-static struct letter letter_get(struct agent *agent)
-{
-	struct pollfd wait = { agent->bell, POLLIN, 0 };
-	struct letter letter;
-	uint64_t rung;
-
-	while (atomic_load(number(agent, 0, HEAD)) == agent->read) {
-		assert_int_equal(poll(&wait, 1, 60000), 1);
-		assert_int_equal(read(agent->bell, &rung, sizeof(rung)), sizeof(rung));
-	}
-	memcpy(&letter, agent->box + LETTERS + agent->read % ROOM * LETTER, sizeof(letter));
-	atomic_store(number(agent, 0, TAIL), ++agent->read);
-	if (atomic_load(number(agent, 0, WRITER)))
-		syscall(SYS_futex, number(agent, 0, TAIL), FUTEX_WAKE, 99, NULL, NULL, 0);
-	return letter;
-}
-
-static void letter_put(struct agent *agent, uint32_t kind, uint64_t group, uint64_t idx, int error)
-{
-	struct letter letter = { .kind = kind, .error = error, .group = group, .idx = idx };
-
-	memcpy(agent->box + RING + LETTERS + agent->written % ROOM * LETTER, &letter,
-	       sizeof(letter));
-	atomic_store(number(agent, 1, HEAD), ++agent->written);
-	if (atomic_load(number(agent, 1, READER)))
-		syscall(SYS_futex, number(agent, 1, HEAD), FUTEX_WAKE, 99, NULL, NULL, 0);
-}
-
-static void letter_expect(struct agent *agent, uint32_t kind, uint64_t group, uint64_t idx)
-{
-	struct letter letter = letter_get(agent);
-
-	assert_int_equal(letter.kind, kind);
-	assert_int_equal(letter.group, group);
-	assert_int_equal(letter.idx, idx);
-	assert_true(kind != ARRIVE || letter.stamp);
-}
-
-static bool abstract; /* the agent's name */
-
-/* RANK_SIDE in a process of its own, AGENT_SIDE here; the rank has to end well. */
-static void case_run(void (*rank_side)(void), void (*agent_side)(struct agent *))
-{
-	char folder[] = "/tmp/gate-XXXXXX";
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct agent agent = { .sock = -1, .box_fd = -1, .bell = -1 };
-	int status;
-
-	assert_non_null(mkdtemp(folder));
-	snprintf(agent.path, sizeof(agent.path), "%s%s/agent", abstract ? "@" : "", folder);
-	strcpy(address.sun_path, agent.path);
-	if (abstract)
-		address.sun_path[0] = '\0';
-	agent.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(agent.listener, (struct sockaddr *)&address,
-			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
-					  strlen(agent.path) + !abstract)),
-			 0);
-	assert_int_equal(listen(agent.listener, 8), 0);
-	agent.rank = fork();
-	if (!agent.rank) {
-		close(agent.listener);
-		setenv("OCS_RAILS_AGENT", agent.path, 1);
-		setenv("SLURM_PROCID", "3", 1);
-		setenv("SLURM_NTASKS", "8", 1);
-		setenv("OCS_RAILS_TIMEOUT", "120", 1);
-		rank_side();
-		exit(0);
-	}
-	if (agent_side) {
-		agent.sock = accept(agent.listener, NULL, NULL);
-		assert_true(agent.sock >= 0);
-		agent_side(&agent);
-	}
-	assert_int_equal(waitpid(agent.rank, &status, 0), agent.rank);
-	assert_int_equal(status, 0);
-	close(agent.listener);
-	close(agent.sock);
-	close(agent.box_fd);
-	close(agent.bell);
-	if (agent.box)
-		munmap(agent.box, 2 * RING);
-	unlink(agent.path);
-	rmdir(folder);
-}
 
 /* -- operations in order --------------------------------------------------- */
 
@@ -323,9 +104,9 @@ static void good_case(void **state)
 {
 	(void)state;
 	case_run(good_rank, good_agent);
-	abstract = true;
+	agent_abstract = true;
 	case_run(good_rank, good_agent);
-	abstract = false;
+	agent_abstract = false;
 }
 
 /* Reserved is not arrived, and words are told in the order of grants. */
@@ -491,16 +272,16 @@ static void any_agent(struct agent *agent)
 		struct pollfd wait[2] = { { agent->sock, POLLIN, 0 }, { agent->bell, POLLIN, 0 } };
 
 		assert_true(poll(wait, 2, 60000) > 0);
-		if (atomic_load(number(agent, 0, HEAD)) == agent->read && wait[1].revents) {
+		if (atomic_load(agent_number(agent, 0, HEAD)) == agent->read && wait[1].revents) {
 			assert_int_equal(read(agent->bell, &rung, sizeof(rung)), sizeof(rung));
-			if (atomic_load(number(agent, 0, HEAD)) == agent->read)
+			if (atomic_load(agent_number(agent, 0, HEAD)) == agent->read)
 				continue;
 		}
-		if (atomic_load(number(agent, 0, HEAD)) != agent->read) {
+		if (atomic_load(agent_number(agent, 0, HEAD)) != agent->read) {
 			letter = letter_get(agent);
 			ended += letter.kind == END;
 			/* The rank reads as fast as it can; an agent looks for room. */
-			while (agent->written - atomic_load(number(agent, 1, TAIL)) >= ROOM)
+			while (agent->written - atomic_load(agent_number(agent, 1, TAIL)) >= ROOM)
 				sched_yield();
 			if (letter.kind == ARRIVE)
 				letter_put(agent, GRANT, letter.group, letter.idx, 0);
@@ -513,7 +294,7 @@ static void any_agent(struct agent *agent)
 		known.group = word.group;
 		assert_int_equal(send(agent->sock, &known, WORD, MSG_NOSIGNAL), WORD);
 	}
-	while (agent->read != atomic_load(number(agent, 0, HEAD)))
+	while (agent->read != atomic_load(agent_number(agent, 0, HEAD)))
 		ended += letter_get(agent).kind == END;
 	assert_int_equal(ended, THREADS * ROUNDS);
 }
@@ -624,8 +405,8 @@ static void lying_agent(struct agent *agent)
 {
 	agent_welcome(agent);
 	letter_expect(agent, ARRIVE, group_serve(agent, 0, 0), 0);
-	atomic_store(number(agent, 1, HEAD), 0x80000000u);
-	syscall(SYS_futex, number(agent, 1, HEAD), FUTEX_WAKE, 99, NULL, NULL, 0);
+	atomic_store(agent_number(agent, 1, HEAD), 0x80000000u);
+	syscall(SYS_futex, agent_number(agent, 1, HEAD), FUTEX_WAKE, 99, NULL, NULL, 0);
 }
 
 static void end_case(void **state)
@@ -652,7 +433,7 @@ static void tail_rank(void)
 static void tail_agent(struct agent *agent)
 {
 	agent_welcome(agent);
-	atomic_store(number(agent, 0, TAIL), 5);
+	atomic_store(agent_number(agent, 0, TAIL), 5);
 	group_serve(agent, 0, 0);
 	group_serve(agent, 0, 101);
 }
