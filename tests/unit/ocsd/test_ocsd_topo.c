@@ -513,6 +513,45 @@ static void rate(void **state)
 	ocs_client_close(client);
 }
 
+/* Requests of all nodes on one connection, sent before any answer is read: those that can be answered are, and
+ * those that wait are when the job goes. */
+static void routes_at_once(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *nodes = rig_client(rig);
+	struct tenant a = { 1, 0, "" };
+	int64_t revision = 0;
+
+	topo_start(client, &a, "provisioned");
+	for (int node = 0; node < 2 * TOPO_NODES; node++)
+		rig_send(nodes, "{'op':'routes','job':1,'epoch':10,'node':'p%d','after':0}",
+			 node % TOPO_NODES);
+	for (int node = 0; node < 2 * TOPO_NODES; node++) {
+		struct json_object *reply = rig_reply(nodes);
+
+		assert_true(json_object_get_boolean(json_object_object_get(reply, "ok")));
+		revision = rig_number(reply, "revision");
+		json_object_put(reply);
+	}
+	assert_true(revision > 0);
+	for (int node = 0; node < TOPO_NODES; node++)
+		rig_send(nodes, "{'op':'routes','job':1,'epoch':10,'node':'p%d','after':%d}", node,
+			 (int)revision);
+	/* The last one of this connection: the others have been read. */
+	rig_send(nodes, "{'op':'show','what':'phases'}");
+	json_object_put(rig_reply(nodes));
+	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10}"));
+	for (int node = 0; node < TOPO_NODES; node++) {
+		struct json_object *reply = rig_reply(nodes);
+
+		assert_true(json_object_get_boolean(json_object_object_get(reply, "gone")));
+		json_object_put(reply);
+	}
+	rig_until_forgotten(client, 1);
+	ocs_client_close(client);
+	ocs_client_close(nodes);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, topo_setup, rig_teardown)
@@ -534,6 +573,7 @@ int main(void)
 		TEST(without_phases),
 		TEST(rate),
 		TEST(stray_patches),
+		cmocka_unit_test_setup_teardown(routes_at_once, topo_setup_tcp, rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

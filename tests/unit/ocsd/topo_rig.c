@@ -52,6 +52,17 @@ int topo_setup_patient(void **state)
 	return 0;
 }
 
+int topo_setup_tcp(void **state)
+{
+	static char tcp[sizeof(fabrics) + 200];
+
+	snprintf(tcp, sizeof(tcp),
+		 "%s    interfaces: [{name: ocs0}, {name: ocs1}, {name: ocs2}, {name: ocs3}]\n"
+		 "    tcp: {address: 10.192.0.0/16, management: eth0}\n",
+		 fabrics);
+	return rig_setup_with(state, SWITCHES(""), tcp, 0);
+}
+
 void topo_commit(struct ocs_client *client, const struct tenant *t, const char *phases)
 {
 	json_object_put(rig_ask(

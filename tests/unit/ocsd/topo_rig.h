@@ -34,6 +34,8 @@ int topo_setup(void **state);
 int topo_setup_replace(void **state);
 /* The same, where ocsd waits long for what a switch says. */
 int topo_setup_patient(void **state);
+/* The same, where routes of TCP jobs follow the circuits. */
+int topo_setup_tcp(void **state);
 
 /* Commits T; then also has its first node ask for the circuits, and takes the key. */
 void topo_commit(struct ocs_client *client, const struct tenant *t, const char *phases);
