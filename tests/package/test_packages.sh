@@ -51,15 +51,38 @@ wait $deb
 result $? "Debian packages are built" "$(cat "$work/deb.out")"
 result $rpm "RPM packages are built" "$(cat "$work/rpm.out")"
 
-# Once more, from an archive that is made anew, in another folder and with another umask.
+# Once more, from an archive that is made anew, in another folder and with another umask; meanwhile the archive
+# alone, unpacked where nothing can be written: built elsewhere, installed, taken away, cleaned.  Both want the
+# folder in which archives are made.
 cp -a "$top/build/package/deb" "$work/first"
-(umask 077 && touch "$top/README.md" && "$top/scripts/package" deb quick) >"$work/deb.out" 2>&1
+(umask 077 && touch "$top/README.md" && "$top/scripts/package" deb quick) >"$work/deb.out" 2>&1 &
+deb=$!
+until grep -q 'building the packages' "$work/deb.out" || ! kill -0 $deb 2>/dev/null; do sleep 1; done
+XZ_OPT=-0 make -C "$top/build/package/tree" -j"$(nproc)" distcheck TESTS= check_PROGRAMS= check_LTLIBRARIES= \
+    DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O0 >"$work/distcheck.out" 2>&1 &
+distcheck=$!
+lintian --fail-on error --suppress-tags file-in-unusual-dir "$work"/first/*.changes >"$work/lintian.out" 2>&1
+lintian=$?
+
+# The same packages as of an older version, under running jobs.
+mkdir "$work/old"
+for package in "$work"/first/*.deb; do
+    [[ $package != *-dbgsym_* ]] || continue
+    rm -rf "$work/unpacked"
+    dpkg-deb -R "$package" "$work/unpacked" && sed -i 's/^Version: /&0~/' "$work/unpacked/DEBIAN/control" &&
+        dpkg-deb -Znone -b "$work/unpacked" "$work/old"
+done >/dev/null
+seen=$(OCS_SLURM=$("$top/scripts/slurm-build")/prefix /usr/bin/python3 "$top/tests/package/upgrade.py" "$work/old" "$work/first" 2>&1)
+result $? "jobs and their circuits live through an upgrade and a downgrade, and the packages go again" "$seen"
+
+wait $deb
 result $? "Debian packages are built again" "$(cat "$work/deb.out")"
 seen=$(cd "$work/first" && for file in *.tar.xz *.deb; do cmp "$file" "$top/build/package/deb/$file" 2>&1; done)
 [ -z "$seen" ] && [ "$(ls "$work"/first/*.deb | wc -l)" -ge 3 ]
 result $? "and are the same, byte by byte" "$seen"
-seen=$(lintian --fail-on error --suppress-tags file-in-unusual-dir "$top"/build/package/deb/*.changes 2>&1)
-result $? "lintian finds no error" "$seen"
+result $lintian "lintian finds no error" "$(cat "$work/lintian.out")"
+wait $distcheck
+result $? "make distcheck" "$(tail -n 30 "$work/distcheck.out")"
 seen=$(for package in "$top"/build/package/deb/*.deb; do dpkg-deb -f "$package" Maintainer; done | sort -u
     rpm -qp --qf '%{PACKAGER}\n' "$top"/build/package/rpm/*.rpm | sort -u)
 [ "$seen" = "$PACKAGER"$'\n'"$PACKAGER" ]
@@ -67,11 +90,6 @@ result $? "PACKAGER maintains them" "$seen"
 seen=$(rpm -qp --provides "$top"/build/package/rpm/*.rpm | grep '\.so')
 [ -z "$seen" ]
 result $? "no RPM offers its private libraries to others, one of which is called as NCCL is" "$seen"
-
-# The archive alone, unpacked where nothing can be written: built elsewhere, installed, taken away, cleaned.
-seen=$(make -C "$top/build/package/tree" -j"$(nproc)" distcheck TESTS= check_PROGRAMS= check_LTLIBRARIES= \
-    DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O0 2>&1)
-result $? "make distcheck" "$(echo "$seen" | tail -n 30)"
 
 # What is left out of a build (here the unit tests) must still go into the archive.
 mkdir "$work/bare" "$work/bare/dist"
