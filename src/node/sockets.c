@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/util/net.h"
 #include "src/util/secret.h"
 #include "src/util/text.h"
 
@@ -28,6 +30,7 @@
 #define ENV_MAX 65536	 /* of file env that are read: its owner may change it */
 #define ENTRIES_MAX 8192 /* of the folder that are looked at */
 #define LIMIT_S 2
+#define PAUSE_US 1000
 
 void ocs_node_sockets_name(const struct ocs_node_request *request, const char *key,
 			   struct ocs_text *env)
@@ -104,18 +107,35 @@ static void folder_remove(const char *folder)
 	rmdir(folder);
 }
 
+/* Waits for CHILD, and kills it when its time is over.  It has the user's rights, so that the user may stop it, and a
+ * stopped process would not notice an alarm. */
+static void child_wait(pid_t child)
+{
+	int64_t end = ocs_now_ns() + LIMIT_S * INT64_C(1000000000);
+	pid_t rc;
+
+	while ((rc = waitpid(child, NULL, WNOHANG)) == 0 || (rc < 0 && errno == EINTR)) {
+		if (ocs_now_ns() >= end) {
+			kill(child, SIGKILL);
+			while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+				;
+			return;
+		}
+		usleep(PAUSE_US);
+	}
+}
+
 void ocs_node_sockets_remove(const char *folder, uid_t uid)
 {
 	pid_t child = fork();
 
 	if (child == 0) {
-		alarm(LIMIT_S);
 		if (geteuid() != 0 ||
 		    (setgroups(0, NULL) == 0 && setresgid((gid_t)-2, (gid_t)-2, (gid_t)-2) == 0 &&
 		     setresuid(uid, uid, uid) == 0))
 			folder_remove(folder);
 		_exit(0);
 	}
-	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (child > 0)
+		child_wait(child);
 }

@@ -21,6 +21,11 @@ check_PROGRAMS += test_node
 test_node_SOURCES = node/test_node.c node/node_rig.c node/node_rig.h
 test_node_LDADD = $(S)/nccl/libocs_nccl_check.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += test_node_sockets
+test_node_sockets_SOURCES = node/test_node_sockets.c ../../src/node/sockets.c
+test_node_sockets_CPPFLAGS = $(AM_CPPFLAGS)
+test_node_sockets_LDADD = $(UTIL) $(CMOCKA_LIBS)
+
 check_PROGRAMS += test_node_torus
 test_node_torus_SOURCES = node/test_node_torus.c node/node_rig.c node/node_rig.h
 test_node_torus_LDADD = $(UTIL) $(CMOCKA_LIBS)
