@@ -39,6 +39,7 @@ struct job {
 	const struct ocs_section *section;
 	char **nodes; /* host list, expanded */
 	int nnodes;
+	int group_servers; /* of a job with experts */
 	bool shaped;
 	struct ocs_shape shape;
 	struct ocs_placer *placer;
@@ -278,8 +279,7 @@ static char *key_text(const struct job *job, const char *name)
 }
 
 /* The files of a job with experts in a region. */
-static int region_text(const struct job *job, struct ocs_node_contents *contents,
-		       struct ocs_error *err)
+static int region_text(struct job *job, struct ocs_node_contents *contents, struct ocs_error *err)
 {
 	char *data = job->request->reply ?
 			     ocs_file_read(job->request->reply, REPLY_MAX, NULL, NULL) :
@@ -289,10 +289,13 @@ static int region_text(const struct job *job, struct ocs_node_contents *contents
 	int rc = ocs_region_layout_make(job->section, &job->shape, &layout, err);
 
 	if (rc == 0) {
+		job->group_servers = layout.servers;
 		json = ocs_node_region(job->request, job->fabric, job->section, job->nodes, &layout,
 				       reply);
 		contents->text[OCS_NODE_REGION] = json_text(json);
 		contents->text[OCS_NODE_MOE_KEY] = key_text(job, OCS_FIELD_KEY);
+		if (!contents->text[OCS_NODE_MOE_KEY])
+			contents->text[OCS_NODE_RELAY_KEY] = key_text(job, OCS_FIELD_AGENT_KEY);
 		json_object_put(json);
 	}
 	json_object_put(reply);
@@ -359,6 +362,20 @@ static void tcp_variables(const struct job *job, struct ocs_text *text)
 	ocs_text_add(text, "OMPI_MCA_btl_tcp_if_include=%s\n", device);
 }
 
+/* Where tasks of this node find the controller of their group, and which of its servers they are on. */
+static void moe_variables(const struct job *job, const struct ocs_node_contents *contents,
+			  struct ocs_text *text)
+{
+	const char *key = contents->text[OCS_NODE_MOE_KEY] ? contents->text[OCS_NODE_MOE_KEY] :
+							     contents->text[OCS_NODE_RELAY_KEY];
+
+	ocs_node_sockets_name(job->request, key, text);
+	for (int i = 0; i < job->nnodes; i++)
+		if (strcmp(job->nodes[i], job->request->node) == 0)
+			ocs_text_add(text, "SLURM_OCS_MOE_GROUP=%d\nSLURM_OCS_MOE_SERVER=%d\n",
+				     i / job->group_servers, i % job->group_servers);
+}
+
 static int env_text(const struct job *job, struct ocs_node_contents *contents,
 		    struct ocs_error *err)
 {
@@ -386,8 +403,8 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 		ocs_text_add(&text, "\n");
 	}
 	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
-	if (contents->text[OCS_NODE_MOE_KEY])
-		ocs_node_sockets_name(job->request, contents->text[OCS_NODE_MOE_KEY], &text);
+	if (contents->text[OCS_NODE_MOE_KEY] || contents->text[OCS_NODE_RELAY_KEY])
+		moe_variables(job, contents, &text);
 	tcp_variables(job, &text);
 	if (job->section->tpu)
 		tpu_variables(job, contents, &text);

@@ -32,9 +32,9 @@
 #define OWNED_MODE 0751
 
 const char *const ocs_node_names[OCS_NODE_FILES] = {
-	"epoch",       "placement.json", "plan.json", "topo.xml",  "graph.xml",
-	"subnets",     "hostfile",	 "ranks",     "addresses", "rails.key",
-	"region.json", "moe.key",	 "agent.key", "env",	   "warnings",
+	"epoch",     "placement.json", "plan.json", "topo.xml",	 "graph.xml",	"subnets",
+	"hostfile",  "ranks",	       "addresses", "rails.key", "region.json", "moe.key",
+	"agent.key", "relay.key",      "env",	    "warnings",
 };
 
 /* "graph-0-12.xml", or its temporary name. */

@@ -56,6 +56,7 @@ enum ocs_node_file {
 	OCS_NODE_REGION,    /* groups of experts in a region */
 	OCS_NODE_MOE_KEY,   /* likewise, of one in a region */
 	OCS_NODE_AGENT_KEY, /* likewise, of the agents of a job on rails, on each of its nodes */
+	OCS_NODE_RELAY_KEY, /* likewise, of relays of a job with experts, on all nodes but the first */
 	OCS_NODE_ENV,
 	OCS_NODE_WARNINGS, /* sentences for the job and the log, one a line */
 	OCS_NODE_FILES

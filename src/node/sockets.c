@@ -37,7 +37,8 @@ void ocs_node_sockets_name(const struct ocs_node_request *request, const char *k
 {
 	char mac[OCS_MAC_HEX + 1];
 
-	ocs_key_prove(key, strcspn(key, "\n"), mac, "sockets of job", NULL);
+	/* another one on each node, whose /tmp may be the same */
+	ocs_key_prove(key, strcspn(key, "\n"), mac, "sockets of job", request->node, NULL);
 	ocs_text_add(env, VARIABLE PREFIX "%lu.%" PRIu64 "-%.*s\n", request->job, request->epoch,
 		     HEX, mac);
 }

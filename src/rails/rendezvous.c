@@ -24,6 +24,7 @@
 #define CONNECT_MS 2000
 #define ANSWER_MS 3000
 #define MILLION INT64_C(1000000)
+#define SILENT_MS 30000 /* a node that is gone without a word */
 
 int ocs_rendezvous_ports(struct ocs_rendezvous *meet, const char *ports, struct ocs_error *err)
 {
@@ -216,4 +217,59 @@ int ocs_rendezvous_connect(const struct ocs_rendezvous *meet, const char *host,
 		ocs_inbox_free(inbox);
 	}
 	return -1;
+}
+
+/* ---- the controller's side ---- */
+
+void ocs_rendezvous_tune(int fd)
+{
+	int yes = 1, idle = 10, interval = 5, probes = 4, silent = SILENT_MS;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	/* Every kernel has it, and it sets no timer to pace what are a few small frames. */
+	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
+}
+
+int ocs_rendezvous_challenge(struct ocs_outbox *outbox, uint8_t nonce[OCS_FRAMES_NONCE])
+{
+	struct ocs_frame_challenge challenge = {
+		.version = htole32(OCS_FRAMES_VERSION),
+	};
+
+	if (ocs_frames_nonce(nonce))
+		return -1;
+	memcpy(challenge.magic, OCS_FRAMES_MAGIC, sizeof(challenge.magic));
+	memcpy(challenge.nonce, nonce, sizeof(challenge.nonce));
+	ocs_outbox_frame(outbox, OCS_FRAME_CHALLENGE, &challenge, sizeof(challenge), NULL, 0);
+	return 0;
+}
+
+bool ocs_rendezvous_hello(const struct ocs_rendezvous *meet, const uint8_t nonce[OCS_FRAMES_NONCE],
+			  const struct ocs_frame *frame, struct ocs_frame_hello *hello, int **ranks)
+{
+	size_t skip = sizeof(hello->proof);
+	uint8_t proof[OCS_FRAMES_PROOF];
+
+	if (ocs_frame_hello_read(frame, hello, ranks))
+		return false;
+	ocs_frames_prove(meet->secret, "agent", nonce, hello->nonce, frame->body + skip,
+			 frame->length - skip, proof);
+	return ocs_frames_same(proof, hello->proof) && hello->version == OCS_FRAMES_VERSION &&
+	       hello->job == meet->job && hello->epoch == meet->epoch;
+}
+
+void ocs_rendezvous_welcome(const struct ocs_rendezvous *meet,
+			    const uint8_t nonce[OCS_FRAMES_NONCE],
+			    const struct ocs_frame_hello *hello, bool free,
+			    struct ocs_outbox *outbox)
+{
+	struct ocs_frame_welcome welcome = { .free = htole32(free) };
+
+	ocs_frames_prove(meet->secret, "controller", nonce, hello->nonce, NULL, 0, welcome.proof);
+	ocs_outbox_frame(outbox, OCS_FRAME_WELCOME, &welcome, sizeof(welcome), NULL, 0);
 }

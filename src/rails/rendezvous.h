@@ -42,4 +42,24 @@ int ocs_rendezvous_connect(const struct ocs_rendezvous *meet, const char *host,
 			   struct ocs_frame_welcome *welcome, struct ocs_inbox *inbox,
 			   struct ocs_error *err);
 
+/* ---- the controller's side of the same ---- */
+
+/* What a proven connection needs: no delay, and an end when the other node is gone without a word. */
+void ocs_rendezvous_tune(int fd);
+
+/* The first frame of a connection into OUTBOX, with the NONCE that it draws.  0, or -1: no random numbers. */
+int ocs_rendezvous_challenge(struct ocs_outbox *outbox, uint8_t nonce[OCS_FRAMES_NONCE]);
+
+/* Whether FRAME, the first one that came after NONCE, proves that its sender knows the secret of the job: *HELLO in
+ * the order of the machine, *RANKS as of ocs_frame_hello_read (NULL where it is no hello at all). */
+bool ocs_rendezvous_hello(const struct ocs_rendezvous *meet, const uint8_t nonce[OCS_FRAMES_NONCE],
+			  const struct ocs_frame *frame, struct ocs_frame_hello *hello,
+			  int **ranks);
+
+/* The answer to HELLO into OUTBOX; FREE as in the frame. */
+void ocs_rendezvous_welcome(const struct ocs_rendezvous *meet,
+			    const uint8_t nonce[OCS_FRAMES_NONCE],
+			    const struct ocs_frame_hello *hello, bool free,
+			    struct ocs_outbox *outbox);
+
 #endif

@@ -48,7 +48,7 @@ def main():
     config, rank = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="ascii")), int(sys.argv[2])
     ranks, stop = len(config["addresses"]), os.path.join(config["out"], "stop")
     moe = ocs_moe.Moe(rank, config["addresses"], config["key"].encode(), open_ms=60000, dark_ms=1000, idle_ms=60000)
-    gate, controller = ocs_moe.Gate(rank, ranks, config["agent"]), ocs_moe.Controller(moe, config["ask"])
+    gate, controller = ocs_moe.Gate(rank, ranks, config.get("agent")), ocs_moe.Controller(moe, config.get("ask"))
     with open(os.path.join(config["out"], str(rank)), "w", encoding="ascii") as out:
         number, going = 0, True
         while going:

@@ -15,14 +15,26 @@ from moelab import nic_lines      # noqa: E402
 
 
 class RegionCluster(Cluster):
-    """One region of SERVERS with DEGREE optical NICs; MBIT each.  TCP: jobs get the addresses of the NICs from ocs-node."""
+    """One region of SERVERS with DEGREE optical NICs; MBIT each.  With APART each server has a /tmp of its own, in which of
+    the common one there is what the cluster itself needs.  TCP: jobs get the addresses of the NICs
+    from ocs-node."""
 
-    def __init__(self, *where, servers=6, degree=2, mbit=40, tcp=False, **options):
+    def __init__(self, *where, servers=6, degree=2, mbit=40, apart=False, tcp=False, **options):
         if tcp:
             options["region_yaml"] = "    tcp: true\n    interfaces: [%s]\n" % ", ".join(
                 '{name: ocs%d, address: "10.%d.0.{server + 1}/16", speed: %d}' % (p, 80 + p, mbit) for p in range(degree))
         super().__init__(*where, regions=1, region_servers=servers, region_degree=degree, **options)
-        self.mbit, self.tcp = mbit, tcp
+        self.mbit, self.apart, self.tcp = mbit, apart, tcp
+
+    def _tmp_apart(self, name, command):
+        """COMMAND in the mount namespace that `ip netns exec` makes, with another /tmp."""
+        own = self.path("tmp." + name)
+        lines = ["set -e", "mkdir -p " + own, "mount -t tmpfs -o mode=1777 tmpfs " + own]
+        for top in sorted({"/".join(str(place).split("/")[:3]) for place in (self.dir, self.stage, self.slurm)
+                           if str(place).startswith("/tmp/")}):
+            lines += ["mkdir -p %s/%s" % (own, top.split("/")[2]), "mount --rbind %s %s/%s" % (top, own, top.split("/")[2])]
+        lines += ["mount --rbind %s /tmp" % own, 'cd /tmp; exec "$@"']
+        return ["ip", "netns", "exec", name, "sh", "-c", "\n".join(lines), "sh"] + command
 
     def slurm_conf(self):
         text = super().slurm_conf().replace("SlurmctldHost=head(127.0.0.1)", "SlurmctldHost=head(10.76.0.1)")
@@ -90,6 +102,6 @@ class RegionCluster(Cluster):
         conf = self.path("etc-slurmd", "slurm.conf")
         command = ["slurmd", "-D", "-N", name, "-f", conf]
         if name in self.region_nodes:
-            command = ["ip", "netns", "exec", name] + command
+            command = self._tmp_apart(name, command) if self.apart else ["ip", "netns", "exec", name] + command
         self.spawn(command, self.path("log", "slurmd.%s.err" % name),
                    env={"SLURM_CONF": conf, "SLURMD_NODENAME": name})

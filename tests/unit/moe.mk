@@ -55,5 +55,9 @@ test_moe_nccl_LDADD = $(S)/moe/libocs_moe_job.la $(MOE_LIBS)
 dist_check_SCRIPTS += ocsctl/test_ocsctl_region.sh moe/test_moe_optimum.py moe/test_moe_nccl_header.sh
 
 check_PROGRAMS += test_moe_controller
-test_moe_controller_SOURCES = moe/test_moe_controller.c $(OCSD_RIG)
+test_moe_controller_SOURCES = moe/test_moe_controller.c moe/controller_bench.c moe/controller_bench.h $(OCSD_RIG)
 test_moe_controller_LDADD = $(S)/moe/libocs_moe_job.la $(OCSD_RIG_LIBS)
+
+check_PROGRAMS += test_moe_relay
+test_moe_relay_SOURCES = moe/test_moe_relay.c moe/controller_bench.c moe/controller_bench.h $(OCSD_RIG)
+test_moe_relay_LDADD = $(S)/moe/libocs_moe_job.la $(S)/rails/libocs_rails_frames.la $(OCSD_RIG_LIBS)

@@ -12,27 +12,20 @@
 #include <stdint.h>
 
 #include "src/moe/control.h"
+#include "src/moe/controller/sockets.h"
 #include "src/moe/job/ocs_moe_gate.h"
 #include "src/place/region_circuits.h"
+#include "src/rails/rendezvous.h"
 #include "src/util/error.h"
 
 struct json_object;
 struct ocs_client;
 struct ocs_text;
 
-#define ASKERS 8 /* connections of a group */
-/* Steps of more are not taken: far beyond any run, and sums of them are numbers yet. */
-#define MICROBATCHES_MAX (INT64_C(1) << 53)
+struct link;
+struct pollfd;
 
-/* Who asks for plans. */
-struct asker {
-	int fd; /* -1: none */
-	char line[128];
-	size_t used;
-	bool waits; /* for the plan of STEP, since SINCE */
-	struct ocs_moe_step step;
-	double since;
-};
+#define CLOSED 16 /* steps that are remembered */
 
 /* An expert-parallel group. */
 struct group {
@@ -42,13 +35,14 @@ struct group {
 	struct ocs_region_circuits stand; /* verified */
 	uint32_t *id; /* [servers * nics] of the circuit that begins there, for ranks; 0: none */
 	int *peer;    /* [servers * nics] at which it ends */
-	int gate, listener;
-	struct asker asker[ASKERS];
+	struct sockets sockets;
 	/* once a rank has said how many there are: */
 	int ranks, each; /* each: of a server */
 	struct ocs_moe_control *control;
 	struct ocs_moe_step current; /* the all-to-all that ranks are in */
 	bool open;
+	struct ocs_moe_step closed[CLOSED]; /* the last ones before it */
+	unsigned int nclosed;
 	int *ended; /* [servers] ranks that are over with it, */
 	int over;   /* and servers */
 	/* the order under way: */
@@ -81,6 +75,12 @@ struct controller {
 	bool revoked;
 	int64_t seq;
 	uint32_t last_id; /* of circuits */
+	/* relays of other nodes: */
+	struct ocs_rendezvous meet;
+	int listener;	  /* -1: there are none */
+	double listen_at; /* after it took no connection */
+	struct link *links;
+	int nlinks;
 };
 
 /* Seconds of a clock that never goes back. */
@@ -97,29 +97,52 @@ int region_circuits_read(const struct controller *controller, struct json_object
 
 /* ---- group.c ---- */
 
+/* HEAD and COUNTS are what a rank said. */
+void group_gate(struct group *group, const struct ocs_moe_gate_head *head, const int64_t *counts,
+		double now);
 /* Takes the datagrams that are there. */
 void group_gates(struct group *group, double now);
-/* STEP is about to begin: those before are over. */
-void group_begin(struct group *group, const struct ocs_moe_step *step, double now);
+/* Rank 0 asks for the plan of STEP, which is about to begin: those before are over. */
+void group_ask(struct group *group, const struct ocs_moe_step *step, double now);
 /* Orders of the control go to ocsd. */
 void group_orders(struct group *group, double now);
 /* The order is carried out; or nothing of it, or it is not known what. */
 void group_done(struct group *group, double now);
 void group_failed(struct group *group, bool nothing, double now);
-/* The plan of STEP as text; false: it is still to come. */
-bool group_plan(struct group *group, const struct ocs_moe_step *step, struct ocs_text *text);
+/* The plan of STEP, asked for at SINCE, as text, empty where it is long overdue; false: it is still to come. */
+bool group_answer(struct group *group, const struct ocs_moe_step *step, double since, double now,
+		  struct ocs_text *text);
 /* CIRCUITS stand: before the first all-to-all. */
 void group_adopt(struct group *group, struct ocs_region_circuits *circuits);
 void group_tick(struct group *group, double now);
 void group_free(struct group *group);
 
-/* ---- asker.c ---- */
+/* ---- relays.c ---- */
 
-int askers_listen(struct group *group, const char *path, struct ocs_error *err);
-void asker_accept(struct group *group);
-void asker_read(struct group *group, struct asker *asker, double now);
-/* Answers those whose plan is there, or who have waited too long. */
-void askers_answer(struct group *group, double now);
+/* At the ports of the job.  Where none is free, ranks of other nodes get no plans: a line says so. */
+void relays_listen(struct controller *controller);
+/* How many of POLLS it fills; at most RELAYS_POLLS. */
+#define RELAYS_MAX 4096
+#define RELAYS_POLLS (1 + RELAYS_MAX)
+int relays_poll(struct controller *controller, struct pollfd *polls, double now);
+/* Takes what has come in of what POLLS says. */
+void relays_read(struct controller *controller, const struct pollfd *polls, double now);
+/* Answers, sends, and forgets those that are gone. */
+void relays_flush(struct controller *controller, double now);
+void relays_free(struct controller *controller);
+
+/* ---- relay.c ---- */
+
+/* The same program on another node.  CONTROLLER has what region_read reads, MEET but for the secret, and TIMEOUT.
+ * Returns on SIGTERM, 0, or -1 with ERR. */
+int relay_run(struct controller *controller, const char *host, int node, const char *key,
+	      const char *folder, struct ocs_error *err);
+
+/* ---- main.c ---- */
+
+/* SIGTERM and SIGINT end what runs, from now on. */
+void stop_catch(void);
+bool stop_wanted(void);
 
 /* ---- ocsd.c ---- */
 

@@ -137,20 +137,48 @@ static bool step_same(const struct ocs_moe_step *a, const struct ocs_moe_step *b
 	       a->second == b->second;
 }
 
+static void step_close(struct group *group)
+{
+	group->open = false;
+	group->closed[group->nclosed++ % CLOSED] = group->current;
+}
+
+/* Relays of different nodes are not equally fast: what a rank says of a step may come when others are in the next. */
+static bool step_late(const struct group *group, const struct ocs_moe_step *step)
+{
+	for (unsigned int i = 0; i < CLOSED && i < group->nclosed; i++)
+		if (step_same(step, &group->closed[i]))
+			return true;
+	return false;
+}
+
 /* A call ends when all ranks have all: who begins the next one is over with the last. */
-void group_begin(struct group *group, const struct ocs_moe_step *step, double now)
+static void step_begin(struct group *group, const struct ocs_moe_step *step, double now)
 {
 	if (!group->control || (group->open && step_same(step, &group->current)))
 		return;
 	for (int s = 0; group->open && s < group->controller->servers; s++) {
+		/* a server that is over with it would begin it anew */
+		if (group->ended[s] >= group->each)
+			continue;
 		/* its beginning may have been lost, too */
 		ocs_moe_control_begin(group->control, &group->current, s, now);
 		ocs_moe_control_end(group->control, &group->current, s, now);
 	}
+	if (group->open)
+		step_close(group);
 	memset(group->ended, 0, (size_t)group->controller->servers * sizeof(*group->ended));
 	group->current = *step;
 	group->open = true;
 	group->over = 0;
+}
+
+void group_ask(struct group *group, const struct ocs_moe_step *step, double now)
+{
+	if (!group->control || step->layer >= group->controller->layers)
+		return;
+	step_begin(group, step, now);
+	ocs_moe_control_begin(group->control, step, 0, now);
 }
 
 /* A rank of SERVER has begun STEP, or is over with it. */
@@ -158,12 +186,17 @@ static void step_take(struct group *group, const struct ocs_moe_step *step, int 
 		      double now)
 {
 	if (!end) {
-		group_begin(group, step, now);
+		if (step_late(group, step))
+			return;
+		step_begin(group, step, now);
 		ocs_moe_control_begin(group->control, step, server, now);
 	} else if (group->open && step_same(step, &group->current) &&
 		   ++group->ended[server] == group->each) {
+		/* its beginning may have been lost: a step without its end holds circuits for ever */
+		ocs_moe_control_begin(group->control, step, server, now);
 		ocs_moe_control_end(group->control, step, server, now);
-		group->open = ++group->over < group->controller->servers;
+		if (++group->over == group->controller->servers)
+			step_close(group);
 	}
 }
 
@@ -179,8 +212,8 @@ static void row_take(struct group *group, const struct ocs_moe_gate_head *head,
 	free(row);
 }
 
-static void gate_take(struct group *group, const struct ocs_moe_gate_head *head,
-		      const int64_t *counts, double now)
+void group_gate(struct group *group, const struct ocs_moe_gate_head *head, const int64_t *counts,
+		double now)
 {
 	struct ocs_moe_step step = { .layer = head->layer,
 				     .microbatch = head->microbatch,
@@ -210,9 +243,9 @@ void group_gates(struct group *group, double now)
 	struct ocs_moe_gate_head head;
 	int rc;
 
-	while ((rc = ocs_moe_gate_read(group->gate, &head, counts)) != 0)
+	while ((rc = ocs_moe_gate_read(group->sockets.gate, &head, counts)) != 0)
 		if (rc > 0)
-			gate_take(group, &head, counts, now);
+			group_gate(group, &head, counts, now);
 }
 
 /* ---- orders ---- */
@@ -334,17 +367,25 @@ static void shares_add(const struct ocs_moe_routes *routes, struct ocs_text *tex
 	}
 }
 
-bool group_plan(struct group *group, const struct ocs_moe_step *step, struct ocs_text *text)
+/* Without a control, or of a layer that it does not know, there are packets. */
+static bool plan_make(struct group *group, const struct ocs_moe_step *step, struct ocs_text *text)
 {
+	bool known = group->control && step->layer < group->controller->layers;
 	const struct ocs_moe_grant *grant =
-		group->control ? ocs_moe_control_grant(group->control, step) : NULL;
+		known ? ocs_moe_control_grant(group->control, step) : NULL;
 
 	if (!grant)
-		return !group->control || !group->order;
+		return !known || !group->order;
 	for (int i = 0; i < grant->wires; i++)
 		link_add(group, &grant->wire[i], text);
 	shares_add(grant->routes, text);
 	return true;
+}
+
+bool group_answer(struct group *group, const struct ocs_moe_step *step, double since, double now,
+		  struct ocs_text *text)
+{
+	return plan_make(group, step, text) || now - since > group->controller->timeout;
 }
 
 void group_free(struct group *group)
@@ -353,13 +394,8 @@ void group_free(struct group *group)
 	     i++)
 		free(group->address[i]);
 	/* of a group that was not read all are 0 */
-	for (int i = 0; i < ASKERS; i++)
-		if (group->asker[i].fd > 0)
-			close(group->asker[i].fd);
-	if (group->gate > 0)
-		close(group->gate);
-	if (group->listener > 0)
-		close(group->listener);
+	if (group->controller)
+		sockets_close(&group->sockets);
 	order_forget(group);
 	ocs_region_circuits_free(&group->stand);
 	ocs_moe_control_destroy(group->control);

@@ -7,14 +7,12 @@
 
 #include "src/moe/controller/controller.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,14 +24,15 @@
 
 static const char usage[] =
 	"Usage: ocs-moe-controller --region FILE --key FILE --ocsd ADDRESS --sockets DIR [OPTION...]\n"
+	"       ocs-moe-controller --region FILE --key FILE --relay HOST --node N --sockets DIR [OPTION]\n"
 	"\n"
 	"Changes the circuits of one job with experts as its gates choose.\n"
 	"\n"
 	"Gates report at DIR/gate.GROUP, and rank 0 of a group gets its plans at DIR/plan.GROUP; see\n"
-	"doc/moe.md.\n"
+	"doc/moe.md.  On a node without the controller a relay offers the same sockets.\n"
 	"\n"
 	"      --region FILE     region.json of the job's directory\n"
-	"      --key FILE        moe.key there\n"
+	"      --key FILE        moe.key there; of a relay, relay.key\n"
 	"      --ocsd ADDRESS    unix:/path or host:port\n"
 	"      --ocsd-key FILE   key of remote lines; default: MUNGE\n"
 	"      --ocsd-user USER  account of ocsd\n"
@@ -43,7 +42,10 @@ static const char usage[] =
 	"      --switching FIRST,EACH  seconds until one exchanged circuit carries, and for each further\n"
 	"                        one (0.05,0.001)\n"
 	"      --port PORT       at which ranks listen on optical NICs (7100)\n"
-	"      --timeout SECONDS after which an exchange is given up (10)\n"
+	"      --timeout SECONDS after which an exchange, or a question of a relay, is given up (10)\n"
+	"      --relay HOST      be a relay to the controller on HOST, a name or an address\n"
+	"      --node N          of a relay: which node of the job this is, from 1\n"
+	"      --ports LOW-HIGH  at which relays find the controller (" OCS_RENDEZVOUS_PORTS ")\n"
 	"  -h, --help            this text\n"
 	"  -V, --version         the version\n";
 
@@ -55,6 +57,17 @@ static void stop_note(int number)
 	stop = 1;
 }
 
+void stop_catch(void)
+{
+	signal(SIGTERM, stop_note);
+	signal(SIGINT, stop_note);
+}
+
+bool stop_wanted(void)
+{
+	return stop;
+}
+
 double controller_now(void)
 {
 	struct timespec now;
@@ -64,7 +77,8 @@ double controller_now(void)
 }
 
 struct command {
-	const char *region, *key, *sockets;
+	const char *region, *key, *sockets, *relay, *ports;
+	double node, layers, port;
 };
 
 static int number_take(const char *name, const char *text, double *value)
@@ -87,156 +101,135 @@ static int switching_take(struct controller *controller, const char *text)
 	return -1;
 }
 
+static int text_take(struct controller *controller, struct command *command, int option)
+{
+	const char **place = option == 'r' ? &command->region :
+			     option == 'k' ? &command->key :
+			     option == 's' ? &command->sockets :
+			     option == 'R' ? &command->relay :
+			     option == 'P' ? &command->ports :
+			     option == 'o' ? &controller->address :
+			     option == 'K' ? &controller->ocsd_key :
+			     option == 'u' ? &controller->user :
+					     NULL;
+
+	if (place)
+		*place = optarg;
+	return place ? 0 : -1;
+}
+
+/* 0, or -1 after a line. */
+static int option_take(struct controller *controller, struct command *command, int option,
+		       char **argv)
+{
+	switch (option) {
+	case 'l':
+		return number_take("layers", optarg, &command->layers);
+	case 'p':
+		return number_take("port", optarg, &command->port);
+	case 'n':
+		return number_take("node", optarg, &command->node);
+	case 'b':
+		return number_take("token-bytes", optarg, &controller->token_bytes);
+	case 't':
+		return number_take("timeout", optarg, &controller->timeout);
+	case 'w':
+		return switching_take(controller, optarg);
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	case 'V':
+		puts("slurm-ocs " PACKAGE_VERSION);
+		exit(0);
+	default:
+		if (text_take(controller, command, option) == 0)
+			return 0;
+		fprintf(stderr, "ocs-moe-controller: %s: %s\n", argv[optind - 1],
+			option == ':' ? "needs a value" : "no such option");
+		exit(2);
+	}
+}
+
+static const struct option options[] = {
+	{ "region", 1, NULL, 'r' },    { "key", 1, NULL, 'k' },
+	{ "ocsd", 1, NULL, 'o' },      { "ocsd-key", 1, NULL, 'K' },
+	{ "ocsd-user", 1, NULL, 'u' }, { "sockets", 1, NULL, 's' },
+	{ "layers", 1, NULL, 'l' },    { "token-bytes", 1, NULL, 'b' },
+	{ "switching", 1, NULL, 'w' }, { "port", 1, NULL, 'p' },
+	{ "timeout", 1, NULL, 't' },   { "relay", 1, NULL, 'R' },
+	{ "node", 1, NULL, 'n' },      { "ports", 1, NULL, 'P' },
+	{ "help", 0, NULL, 'h' },      { "version", 0, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Whether all is there that a relay needs, or a controller. */
+static int command_check(const struct controller *controller, const struct command *command)
+{
+	bool both = command->region && command->key && command->sockets;
+
+	if (command->relay && (!both || command->node < 1 || controller->address))
+		fputs("ocs-moe-controller: a relay needs --region, --key, --sockets and --node, and no "
+		      "--ocsd; see ocs-moe-controller --help\n",
+		      stderr);
+	else if (!command->relay && !(both && controller->address))
+		fputs("ocs-moe-controller: --region, --key, --ocsd and --sockets are needed; see "
+		      "ocs-moe-controller --help\n",
+		      stderr);
+	else
+		return 0;
+	return -1;
+}
+
 static int command_read(struct controller *controller, struct command *command, int argc,
 			char **argv)
 {
-	static const struct option options[] = {
-		{ "region", 1, NULL, 'r' },    { "key", 1, NULL, 'k' },
-		{ "ocsd", 1, NULL, 'o' },      { "ocsd-key", 1, NULL, 'K' },
-		{ "ocsd-user", 1, NULL, 'u' }, { "sockets", 1, NULL, 's' },
-		{ "layers", 1, NULL, 'l' },    { "token-bytes", 1, NULL, 'b' },
-		{ "switching", 1, NULL, 'w' }, { "port", 1, NULL, 'p' },
-		{ "timeout", 1, NULL, 't' },   { "help", 0, NULL, 'h' },
-		{ "version", 0, NULL, 'V' },   { NULL, 0, NULL, 0 },
-	};
 	const char *chosen = getenv("OCS_MOE_LAYERS"), *bytes = getenv("OCS_MOE_TOKEN_BYTES");
-	double layers = 64, port = 7100;
+	struct ocs_error err;
 	int option, rc = 0;
 
 	if (chosen)
-		rc |= number_take("layers", chosen, &layers);
+		rc |= number_take("layers", chosen, &command->layers);
 	if (bytes)
 		rc |= number_take("token-bytes", bytes, &controller->token_bytes);
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":hV", options, NULL)) != -1) {
-		switch (option) {
-		case 'r':
-			command->region = optarg;
-			break;
-		case 'k':
-			command->key = optarg;
-			break;
-		case 's':
-			command->sockets = optarg;
-			break;
-		case 'o':
-			controller->address = optarg;
-			break;
-		case 'K':
-			controller->ocsd_key = optarg;
-			break;
-		case 'u':
-			controller->user = optarg;
-			break;
-		case 'l':
-			rc |= number_take("layers", optarg, &layers);
-			break;
-		case 'p':
-			rc |= number_take("port", optarg, &port);
-			break;
-		case 'b':
-			rc |= number_take("token-bytes", optarg, &controller->token_bytes);
-			break;
-		case 't':
-			rc |= number_take("timeout", optarg, &controller->timeout);
-			break;
-		case 'w':
-			rc |= switching_take(controller, optarg);
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(0);
-		case 'V':
-			puts("slurm-ocs " PACKAGE_VERSION);
-			exit(0);
-		default:
-			fprintf(stderr, "ocs-moe-controller: %s: %s\n", argv[optind - 1],
-				option == ':' ? "needs a value" : "no such option");
-			return -1;
-		}
-	}
-	controller->layers = layers > 1024 ? 1024 : layers < 1 ? 1 : (int)layers;
-	controller->port = port >= 1 && port < 65536 ? (int)port : 7100;
-	if (rc)
+	while ((option = getopt_long(argc, argv, ":hV", options, NULL)) != -1)
+		rc |= option_take(controller, command, option, argv);
+	if (optind < argc) {
+		fprintf(stderr, "ocs-moe-controller: %s: no such argument\n", argv[optind]);
 		return -1;
-	if (optind == argc && command->region && command->key && command->sockets &&
-	    controller->address)
-		return 0;
-	fputs("ocs-moe-controller: --region, --key, --ocsd and --sockets are needed, and nothing but "
-	      "options; see ocs-moe-controller --help\n",
-	      stderr);
-	return -1;
-}
-
-/* The folder is this user's alone. */
-static int folder_make(const char *path, struct ocs_error *err)
-{
-	struct stat found;
-
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return ocs_error_set(err, OCS_ERROR, "%s: %s", path, strerror(errno));
-	if (lstat(path, &found) < 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid() ||
-	    (found.st_mode & 077))
-		return ocs_error_set(err, OCS_ERROR, "%s is not a folder of this user alone", path);
-	return 0;
-}
-
-static int sockets_open(struct controller *controller, const char *folder, struct ocs_error *err)
-{
-	int rc = folder_make(folder, err);
-
-	for (int g = 0; g < controller->ngroups && rc == 0; g++) {
-		struct group *group = &controller->groups[g];
-		char *gate = ocs_asprintf("%s/gate.%d", folder, g);
-		char *plan = ocs_asprintf("%s/plan.%d", folder, g);
-
-		group->gate = ocs_moe_gate_listen(gate);
-		if (group->gate < 0)
-			rc = ocs_error_set(err, OCS_ERROR, "%s: %s", gate, strerror(errno));
-		else
-			rc = askers_listen(group, plan, err);
-		free(gate);
-		free(plan);
 	}
+	if (ocs_rendezvous_ports(&controller->meet, command->ports, &err) < 0) {
+		fprintf(stderr, "ocs-moe-controller: --ports: %s\n", err.text);
+		return -1;
+	}
+	controller->layers = command->layers > 1024 ? 1024 :
+			     command->layers < 1    ? 1 :
+						      (int)command->layers;
+	controller->port = command->port >= 1 && command->port < 65536 ? (int)command->port : 7100;
+	return rc ? -1 : command_check(controller, command);
+}
+
+static int folder_open(struct controller *controller, const char *folder, struct ocs_error *err)
+{
+	int rc = sockets_folder(folder, err);
+
+	for (int g = 0; g < controller->ngroups && rc == 0; g++)
+		rc = sockets_open(&controller->groups[g].sockets, folder, g, err);
 	return rc;
-}
-
-/* What sockets_open made: on SIGTERM, as at the end of a job that is cancelled.  A controller that is killed
- * leaves it, and the next one takes it over. */
-static void sockets_remove(const struct controller *controller, const char *folder)
-{
-	for (int g = 0; g < controller->ngroups; g++) {
-		char *gate = ocs_asprintf("%s/gate.%d", folder, g);
-		char *plan = ocs_asprintf("%s/plan.%d", folder, g);
-
-		unlink(gate);
-		unlink(plan);
-		free(gate);
-		free(plan);
-	}
-	rmdir(folder); /* unless there is something else */
-}
-
-static void pollfd_set(struct pollfd *polls, int fd)
-{
-	*polls = (struct pollfd){ .fd = fd, .events = POLLIN };
 }
 
 /* Waits until one of all sockets has something, or a tick has passed. */
 static void sockets_wait(struct controller *controller, struct pollfd *polls)
 {
-	int n = 0;
+	int n = 1;
 
-	pollfd_set(&polls[n++], controller->client ? ocs_client_fd(controller->client) : -1);
-	for (int g = 0; g < controller->ngroups; g++) {
-		const struct group *group = &controller->groups[g];
-
-		pollfd_set(&polls[n++], group->gate);
-		pollfd_set(&polls[n++], group->listener);
-		for (int i = 0; i < ASKERS; i++)
-			pollfd_set(&polls[n++], group->asker[i].fd);
-	}
+	polls[0] =
+		(struct pollfd){ .fd = controller->client ? ocs_client_fd(controller->client) : -1,
+				 .events = POLLIN };
+	for (int g = 0; g < controller->ngroups; g++, n += SOCKETS_POLLS)
+		sockets_poll(&controller->groups[g].sockets, &polls[n]);
+	n += relays_poll(controller, &polls[n], controller_now());
 	poll(polls, (nfds_t)n, TICK_MS);
 }
 
@@ -244,21 +237,39 @@ static void group_serve(struct group *group, const struct pollfd *polls, double 
 {
 	if (polls[0].revents)
 		group_gates(group, now);
-	for (int i = 0; i < ASKERS; i++)
-		if (polls[2 + i].revents && group->asker[i].fd >= 0) {
-			/* what ranks said before they asked */
-			group_gates(group, now);
-			asker_read(group, &group->asker[i], now);
-		}
+	for (int i = 0; i < ASKERS; i++) {
+		struct asker *asker = &group->sockets.asker[i];
+
+		if (!polls[2 + i].revents || asker->fd < 0)
+			continue;
+		/* what ranks said before they asked */
+		group_gates(group, now);
+		if (asker_read(asker, now))
+			group_ask(group, &asker->step, now);
+	}
 	if (polls[1].revents)
-		asker_accept(group);
+		asker_accept(&group->sockets);
 	group_tick(group, now);
+}
+
+/* Answers those of this node whose plan is there, or who have waited too long. */
+static void askers_answer(struct group *group, double now)
+{
+	for (int i = 0; i < ASKERS; i++) {
+		struct asker *asker = &group->sockets.asker[i];
+		struct ocs_text text = { 0 };
+
+		if (asker->fd >= 0 && asker->waits &&
+		    group_answer(group, &asker->step, asker->since, now, &text))
+			asker_answer(asker, text.length ? text.data : "", text.length);
+		ocs_text_free(&text);
+	}
 }
 
 static void controller_run(struct controller *controller)
 {
-	size_t each = 2 + ASKERS;
-	struct pollfd *polls = ocs_calloc(1 + (size_t)controller->ngroups * each, sizeof(*polls));
+	size_t groups = (size_t)controller->ngroups * SOCKETS_POLLS;
+	struct pollfd *polls = ocs_calloc(1 + groups + RELAYS_POLLS, sizeof(*polls));
 
 	while (!stop) {
 		double now;
@@ -268,13 +279,15 @@ static void controller_run(struct controller *controller)
 		now = controller_now();
 		if (polls[0].revents)
 			ocsd_read(controller, now);
+		relays_read(controller, &polls[1 + groups], now);
 		for (int g = 0; g < controller->ngroups; g++) {
 			struct group *group = &controller->groups[g];
 
-			group_serve(group, &polls[1 + (size_t)g * each], now);
+			group_serve(group, &polls[1 + g * SOCKETS_POLLS], now);
 			group_orders(group, now);
 			askers_answer(group, now);
 		}
+		relays_flush(controller, now);
 	}
 	free(polls);
 }
@@ -288,33 +301,44 @@ static char *key_read(const char *path, struct ocs_error *err)
 	return key;
 }
 
+static int controller_main(struct controller *controller, const struct command *command,
+			   struct ocs_error *err)
+{
+	controller->key = key_read(command->key, err);
+	if (!controller->key || folder_open(controller, command->sockets, err) < 0)
+		return -1;
+	relays_listen(controller);
+	stop_catch();
+	puts("ready");
+	fflush(stdout);
+	controller_run(controller);
+	sockets_remove(command->sockets, controller->ngroups);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct controller controller = {
-		.token_bytes = 8192, .first = 0.05, .each = 0.001, .timeout = 10
+		.token_bytes = 8192, .first = 0.05, .each = 0.001, .timeout = 10, .listener = -1
 	};
-	struct command command = { 0 };
+	struct command command = { .layers = 64, .port = 7100, .ports = OCS_RENDEZVOUS_PORTS };
 	struct ocs_error err;
-	int rc = 1;
+	int rc;
 
 	if (command_read(&controller, &command, argc, argv) < 0)
 		return 2;
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGTERM, stop_note);
-	signal(SIGINT, stop_note);
-	if (region_read(&controller, command.region, &err) == 0 &&
-	    (controller.key = key_read(command.key, &err)) &&
-	    sockets_open(&controller, command.sockets, &err) == 0) {
-		puts("ready");
-		fflush(stdout);
-		controller_run(&controller);
-		sockets_remove(&controller, command.sockets);
-		rc = 0;
-	} else {
+	rc = region_read(&controller, command.region, &err);
+	if (rc == 0 && command.relay)
+		rc = relay_run(&controller, command.relay, (int)command.node, command.key,
+			       command.sockets, &err);
+	else if (rc == 0)
+		rc = controller_main(&controller, &command, &err);
+	if (rc < 0)
 		fprintf(stderr, "ocs-moe-controller: %s\n", err.text);
-	}
 	ocs_client_close(controller.client);
+	relays_free(&controller);
 	region_free(&controller);
 	free(controller.key);
-	return rc;
+	return rc ? 1 : 0;
 }

@@ -56,9 +56,7 @@ static int group_read(struct controller *controller, int number, struct json_obj
 	group->address = ocs_calloc(ends + 1, sizeof(*group->address));
 	group->id = ocs_calloc(ends + 1, sizeof(*group->id));
 	group->peer = ocs_calloc(ends + 1, sizeof(*group->peer));
-	group->gate = group->listener = -1;
-	for (int i = 0; i < ASKERS; i++)
-		group->asker[i].fd = -1;
+	sockets_clear(&group->sockets);
 	for (size_t e = 0; e < ends; e++) {
 		size_t server = e / (size_t)controller->nics;
 		struct json_object *of = NULL, *one = NULL;

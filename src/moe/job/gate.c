@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -32,16 +33,30 @@ static int address_set(struct sockaddr_un *address, const char *path)
 	return 0;
 }
 
+/* What the user says, or spank_ocs(8); NULL: none. */
+static const char *default_path(char *text, size_t size)
+{
+	const char *own = getenv("OCS_MOE_AGENT"), *folder = getenv("SLURM_OCS_MOE_SOCKETS");
+	const char *group = getenv("SLURM_OCS_MOE_GROUP");
+
+	if (own || !folder || !group)
+		return own;
+	return snprintf(text, size, "%s/gate.%s", folder, group) < (int)size ? text : NULL;
+}
+
 PUBLIC struct ocs_moe_gate *ocs_moe_gate_open(const char *path, int rank, int ranks)
 {
 	struct ocs_moe_gate *gate = calloc(1, sizeof(*gate));
+	char text[sizeof(gate->agent.sun_path) + 1];
 
 	if (!gate)
 		return NULL;
 	gate->rank = rank;
 	gate->ranks = ranks;
 	gate->fd = -1;
-	if (!address_set(&gate->agent, path ? path : getenv("OCS_MOE_AGENT")))
+	if (!path)
+		path = default_path(text, sizeof(text));
+	if (!address_set(&gate->agent, path))
 		gate->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	return gate;
 }
@@ -161,6 +176,17 @@ static int head_check(const struct ocs_moe_gate_head *head, size_t size)
 		       -1;
 }
 
+PUBLIC int ocs_moe_gate_check(const struct ocs_moe_gate_head *head, const int64_t *counts,
+			      size_t size)
+{
+	if (head_check(head, size))
+		return -1;
+	for (int k = 0; k < head->counts; k++)
+		if (counts[k] < 0)
+			return -1;
+	return 0;
+}
+
 PUBLIC int ocs_moe_gate_read(int fd, struct ocs_moe_gate_head *head, int64_t *counts)
 {
 	union {
@@ -185,10 +211,5 @@ PUBLIC int ocs_moe_gate_read(int fd, struct ocs_moe_gate_head *head, int64_t *co
 	if ((who.uid != geteuid() && who.uid != 0) || message.msg_flags & MSG_TRUNC ||
 	    (size_t)got < sizeof(*head))
 		return -1;
-	if (head_check(head, (size_t)got - sizeof(*head)))
-		return -1;
-	for (int k = 0; k < head->counts; k++)
-		if (counts[k] < 0)
-			return -1;
-	return 1;
+	return ocs_moe_gate_check(head, counts, (size_t)got - sizeof(*head)) ? -1 : 1;
 }

@@ -138,18 +138,22 @@ class Moe:
 
 
 class Controller:
-    """Plans of the controller of a job: rank 0 asks it at PATH, all ranks take its answer.  All ranks call it before each
-    all-to-all of a training.  Without a controller, or when it is gone, all stays as it is."""
+    """Plans of the controller of a job: rank 0 asks it at PATH (None: where spank_ocs has it), all ranks take its
+    answer.  All ranks call it before each all-to-all of a training.  Without a controller, or while it is gone, all stays
+    as it is."""
 
-    def __init__(self, moe, path, each=1):
+    def __init__(self, moe, path=None, each=1):
         self.moe, self.each, self.lines = moe, each, None
-        if not moe.rank and path:
-            try:
-                with socket.socket(socket.AF_UNIX) as sock:
-                    sock.connect(path)
-                    self.lines = sock.makefile("rw")
-            except OSError:
-                pass
+        folder, group = os.environ.get("SLURM_OCS_MOE_SOCKETS"), os.environ.get("SLURM_OCS_MOE_GROUP")
+        self.path = path or os.environ.get("OCS_MOE_PLAN") or (folder and group and "%s/plan.%s" % (folder, group))
+
+    def _connect(self):
+        try:
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.connect(self.path)
+                self.lines = sock.makefile("rw")
+        except OSError:
+            pass
 
     def __call__(self, layer, microbatch, backward, second):
         text = self._ask(layer, microbatch, backward, second)
@@ -162,6 +166,8 @@ class Controller:
 
     def _ask(self, *step):
         """The answer, which begins with "#" so that it is not empty; b"": there is none."""
+        if not self.lines and self.path and not self.moe.rank:
+            self._connect()
         if not self.lines:
             return b""
         text = "#\n"

@@ -40,7 +40,8 @@ struct ocs_moe_gate_head {
 
 struct ocs_moe_gate;
 
-/* For rank RANK of RANKS; PATH is the agent's socket, or NULL for $OCS_MOE_AGENT.  The agent need not be
+/* For rank RANK of RANKS; PATH is the agent's socket, or NULL for $OCS_MOE_AGENT, else that of the job's controller
+ * or its relay here ($SLURM_OCS_MOE_SOCKETS/gate.$SLURM_OCS_MOE_GROUP).  The agent need not be
  * there (yet); without any path all calls are dropped.  NULL without memory; all others take NULL. */
 struct ocs_moe_gate *ocs_moe_gate_open(const char *path, int rank, int ranks);
 void ocs_moe_gate_close(struct ocs_moe_gate *gate);
@@ -64,6 +65,9 @@ int ocs_moe_gate_listen(const char *path);
 /* The next datagram: 1 and *HEAD, COUNTS (room for OCS_MOE_GATE_COUNTS); 0: there is none; -1: it was none of
  * these, or came from another user, and is thrown away. */
 int ocs_moe_gate_read(int fd, struct ocs_moe_gate_head *head, int64_t *counts);
+
+/* Whether HEAD and SIZE bytes of COUNTS are what ocs_moe_gate_read would return: 0, or -1. */
+int ocs_moe_gate_check(const struct ocs_moe_gate_head *head, const int64_t *counts, size_t size);
 
 #ifdef __cplusplus
 }

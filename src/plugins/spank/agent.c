@@ -4,18 +4,16 @@
 /* Starts the agent of this node in a step of a job whose circuits follow its phases, and has the step's
  * tasks load the shims of communication libraries (doc/rails.md). */
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/layout/task_map.h"
 #include "src/plugins/compat/slurm_api.h"
+#include "src/plugins/spank/job_nodes.h"
 #include "src/plugins/spank/job_program.h"
 #include "src/plugins/spank/nodeside.h"
 #include "src/plugins/spank/settings.h"
@@ -27,26 +25,6 @@
 #define PRELOAD "LD_PRELOAD"
 #define PRELOAD_MAX 65536
 #define SHIMS "OCS_RAILS_SHIMS"
-
-/* The address of NODE as Slurm has it, else its name. */
-static char *node_address(const char *node)
-{
-	/* Not in Slurm's public headers; alike in all its versions that this plugin is for. */
-	int (*get)(const char *, struct sockaddr_storage *, uint16_t);
-	struct sockaddr_storage address = { 0 };
-	char host[256];
-	socklen_t length;
-
-	*(void **)&get = dlsym(RTLD_DEFAULT, "slurm_conf_get_addr");
-	if (!get || get(node, &address, 0) != 0)
-		return ocs_strdup(node);
-	length = address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-						 sizeof(struct sockaddr_in);
-	if (getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), NULL, 0,
-			NI_NUMERICHOST) != 0)
-		return ocs_strdup(node);
-	return ocs_strdup(host);
-}
 
 static int number_compare(const void *a, const void *b)
 {
@@ -72,15 +50,6 @@ static char *ranks_text(spank_t spank, uint32_t count)
 		ocs_text_add(&text, "%s%u", i ? "," : "", ranks[i]);
 	free(ranks);
 	return ocs_text_take(&text);
-}
-
-/* Which node of the job NODE is, or -1. */
-static int node_number(const struct ocs_ranks *ranks, const char *node)
-{
-	for (int i = 0; i < ranks->nnodes; i++)
-		if (strcmp(ranks->nodes[i], node) == 0)
-			return i;
-	return -1;
 }
 
 /* What the tasks are to load: shims of LIST, "mpi,gloo", whose files are there. */
@@ -116,7 +85,7 @@ static int agent_run(spank_t spank, const struct ocs_settings *settings, const c
 	char *list, *host, *socket;
 	const char *argv[22];
 	uint32_t job, total, local;
-	int number = node_number(ranks, node), rc;
+	int number = ocs_job_node_number(ranks, node), rc;
 
 	if (number < 0 || spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &total) != ESPANK_SUCCESS ||
@@ -131,7 +100,7 @@ static int agent_run(spank_t spank, const struct ocs_settings *settings, const c
 	snprintf(step_text, sizeof(step_text), "%u", step);
 	snprintf(node_text, sizeof(node_text), "%d", number);
 	snprintf(total_text, sizeof(total_text), "%u", total);
-	host = number ? node_address(ranks->nodes[0]) : ocs_strdup("127.0.0.1");
+	host = number ? ocs_node_address(ranks->nodes[0]) : ocs_strdup("127.0.0.1");
 	socket = ocs_asprintf("@ocs-rails-%u.%u-%d-%s", job, step, number, tag);
 	rc = 0;
 #define ADD(name, value) argv[rc++] = name, argv[rc++] = value

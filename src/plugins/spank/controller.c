@@ -68,7 +68,7 @@ static void moe_controller_start(spank_t spank, const struct ocs_settings *setti
 {
 	char *region = ocs_asprintf("%s/region.json", dir), *key = ocs_asprintf("%s/moe.key", dir);
 	char *address, *user, sockets[128] = "";
-	const char *argv[16] = {
+	const char *argv[18] = {
 		settings->moe_controller, "--region", region, "--key", key, "--sockets", sockets
 	};
 	int n = 7;
@@ -78,6 +78,8 @@ static void moe_controller_start(spank_t spank, const struct ocs_settings *setti
 		argv[n++] = "--ocsd", argv[n++] = address;
 	if (user)
 		argv[n++] = "--ocsd-user", argv[n++] = user;
+	if (settings->ports)
+		argv[n++] = "--ports", argv[n++] = settings->ports;
 	if (spank_getenv(spank, OCS_ENV_MOE_SOCKETS, sockets, sizeof(sockets)) == ESPANK_SUCCESS)
 		ocs_job_program_start(spank, argv, lock);
 	free(address);

@@ -26,6 +26,9 @@ void ocs_controller_start(spank_t spank, const struct ocs_settings *settings, co
  * their environment, and load the shims of communication libraries. */
 void ocs_agent_start(spank_t spank, const struct ocs_settings *settings, const char *dir,
 		     const struct ocs_ranks *ranks);
+/* The same for the relay of a job with experts, on a node without its controller. */
+void ocs_relay_start(spank_t spank, const struct ocs_settings *settings, const char *dir,
+		     const struct ocs_ranks *ranks);
 /* A line that ocs-node printed goes to slurmd's log. */
 void ocs_helper_line(const char *text);
 /* slurmd starts: tells ocsd, and takes away what a job that is over has left in this node's network. */

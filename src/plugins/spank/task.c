@@ -159,6 +159,7 @@ int ocs_user_init(spank_t spank, const struct ocs_settings *settings)
 			job_ranks = load_ranks(dir);
 			ocs_controller_start(spank, settings, dir);
 			ocs_agent_start(spank, settings, dir, job_ranks);
+			ocs_relay_start(spank, settings, dir, job_ranks);
 		} else {
 			slurm_error("spank_ocs: %s", err.text);
 		}

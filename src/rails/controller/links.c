@@ -3,10 +3,7 @@
 
 #include "src/rails/controller/controller.h"
 
-#include <endian.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,29 +17,11 @@
 
 #define LINKS_MAX 16384
 #define HELLO_NS INT64_C(10000000000)
-#define SILENT_MS 30000 /* a node that is gone without a word */
 #define UNREAD_MAX (64U << 20)
 #define UNSENT_MAX (256U << 20)
 
-static void link_socket(int fd)
-{
-	int yes = 1, idle = 10, interval = 5, probes = 4, silent = SILENT_MS;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	/* Every kernel has it, and it sets no timer to pace what are a few small frames. */
-	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
-}
-
 void links_accept(struct controller *controller)
 {
-	struct ocs_frame_challenge challenge = {
-		.version = htole32(OCS_FRAMES_VERSION),
-	};
 	int fd = accept4(controller->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct link *link;
 
@@ -50,21 +29,19 @@ void links_accept(struct controller *controller)
 		return;
 	link = ocs_calloc(1, sizeof(*link));
 	link->fd = fd;
-	if (controller->nlinks == LINKS_MAX || ocs_frames_nonce(link->nonce) ||
+	if (controller->nlinks == LINKS_MAX ||
+	    ocs_rendezvous_challenge(&link->outbox, link->nonce) ||
 	    controller_watch(controller, fd, EPOLLIN, EVENT_LINK, link) < 0) {
 		close(fd);
+		ocs_outbox_free(&link->outbox);
 		free(link);
 		return;
 	}
-	link_socket(fd);
+	ocs_rendezvous_tune(fd);
 	link->deadline = ocs_now_ns() + HELLO_NS;
 	link->next = controller->links;
 	controller->links = link;
 	controller->nlinks++;
-	memcpy(challenge.magic, OCS_FRAMES_MAGIC, sizeof(challenge.magic));
-	memcpy(challenge.nonce, link->nonce, sizeof(challenge.nonce));
-	ocs_outbox_frame(&link->outbox, OCS_FRAME_CHALLENGE, &challenge, sizeof(challenge), NULL,
-			 0);
 	link->dirty = true;
 }
 
@@ -81,35 +58,16 @@ void link_lose(struct controller *controller, struct link *link, const char *why
 		step_leave(controller, link);
 }
 
-/* Whether FRAME proves that who sends it knows the secret, and is an agent of this job. */
-static bool hello_good(struct controller *controller, struct link *link,
-		       const struct ocs_frame *frame)
-{
-	size_t skip = sizeof(link->hello.proof);
-	uint8_t proof[OCS_FRAMES_PROOF];
-
-	if (ocs_frame_hello_read(frame, &link->hello, &link->ranks))
-		return false;
-	ocs_frames_prove(controller->meet.secret, "agent", link->nonce, link->hello.nonce,
-			 frame->body + skip, frame->length - skip, proof);
-	return ocs_frames_same(proof, link->hello.proof) &&
-	       link->hello.version == OCS_FRAMES_VERSION &&
-	       link->hello.job == controller->meet.job &&
-	       link->hello.epoch == controller->meet.epoch;
-}
-
 static int hello_take(struct controller *controller, struct link *link,
 		      const struct ocs_frame *frame)
 {
-	struct ocs_frame_welcome welcome = { 0 };
-
-	if (!hello_good(controller, link, frame) || !step_join(controller, link))
+	if (!ocs_rendezvous_hello(&controller->meet, link->nonce, frame, &link->hello,
+				  &link->ranks) ||
+	    !step_join(controller, link))
 		return -1;
 	link->proven = true;
-	welcome.free = htole32(link->step->free);
-	ocs_frames_prove(controller->meet.secret, "controller", link->nonce, link->hello.nonce,
-			 NULL, 0, welcome.proof);
-	ocs_outbox_frame(&link->outbox, OCS_FRAME_WELCOME, &welcome, sizeof(welcome), NULL, 0);
+	ocs_rendezvous_welcome(&controller->meet, link->nonce, &link->hello, link->step->free,
+			       &link->outbox);
 	link->dirty = true;
 	step_begin(controller);
 	return 0;

@@ -28,7 +28,8 @@ switch
 config
 fold plan nccl
 place forward model
-moe rails
+rails
+moe
 layout
 advice policy netsim
 scheduler ocsd optimise
