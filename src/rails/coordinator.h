@@ -144,6 +144,19 @@ const char *ocs_coordinator_topology(const struct ocs_coordinator *coordinator, 
 const int *ocs_coordinator_ranks(const struct ocs_coordinator *coordinator, uint64_t group,
 				 int *count);
 
+/* A rank that others wait for. */
+struct ocs_coordinator_stall {
+	int rank;	      /* the first of those that are missing */
+	int members, arrived; /* of the operation */
+	bool open; /* it was granted and RANK has not ended it, while another operation wants circuits */
+	uint64_t group, idx;
+	int64_t since; /* when the last of the others came */
+};
+
+/* Finds the operation that has waited longest for a rank, since before the time BEFORE.  False: there is none. */
+bool ocs_coordinator_stall(const struct ocs_coordinator *coordinator, int64_t before,
+			   struct ocs_coordinator_stall *stall);
+
 /* How often RANK was the last one that others waited for. */
 uint64_t ocs_coordinator_last(const struct ocs_coordinator *coordinator, int rank);
 

@@ -290,6 +290,19 @@ int ocs_frame_lost_read(const struct ocs_frame *frame, struct ocs_frame_lost *lo
 	return 0;
 }
 
+int ocs_frame_fault_read(const struct ocs_frame *frame, struct ocs_frame_fault *fault,
+			 const char **text, size_t *length)
+{
+	if (frame->kind != OCS_FRAME_FAULT || frame->length < sizeof(*fault) ||
+	    frame->length - sizeof(*fault) > OCS_NOTE_MAX)
+		return -1;
+	memcpy(fault, frame->body, sizeof(*fault));
+	fault->rank = le32toh(fault->rank);
+	*text = (const char *)frame->body + sizeof(*fault);
+	*length = frame->length - sizeof(*fault);
+	return 0;
+}
+
 long ocs_frame_records(const struct ocs_frame *frame, enum ocs_frame_kind kind)
 {
 	return frame->kind != kind || !frame->length || frame->length % RECORD ?

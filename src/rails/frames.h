@@ -11,7 +11,7 @@
  *   controller   CHALLENGE
  *   agent        HELLO      proves the job's secret, says which node and ranks it is
  *   controller   WELCOME    proves it, too; nothing that came before counts
- *   then         GROUP, LETTERS, GONE from the agent; KNOWN, GRANTS, LOST, NOTE from the controller
+ *   then         GROUP, LETTERS, GONE from the agent; KNOWN, GRANTS, LOST, NOTE, FAULT from the controller
  *
  * The secret itself is on no wire: a proof is HMAC-SHA-256 under it of a label, both nonces, and the
  * body of the hello. */
@@ -41,7 +41,8 @@ enum ocs_frame_kind {
 	OCS_FRAME_GRANTS,
 	OCS_FRAME_GONE,
 	OCS_FRAME_LOST,
-	OCS_FRAME_NOTE, /* text for people */
+	OCS_FRAME_NOTE,	 /* text for people who ask for it */
+	OCS_FRAME_FAULT, /* a fault of which the job is told: struct ocs_frame_fault and text */
 };
 
 struct ocs_frame_head {
@@ -96,6 +97,11 @@ struct ocs_frame_grant {
 struct ocs_frame_gone {
 	uint32_t rank;
 	uint32_t clean; /* it said goodbye */
+};
+
+struct ocs_frame_fault {
+	uint32_t rank; /* that writes it; others only know that there is one */
+	uint32_t zero;
 };
 
 struct ocs_frame_lost {
@@ -157,6 +163,9 @@ int ocs_frame_group_read(const struct ocs_frame *frame, uint32_t total,
 int ocs_frame_known_read(const struct ocs_frame *frame, struct ocs_frame_known *known);
 int ocs_frame_gone_read(const struct ocs_frame *frame, struct ocs_frame_gone *gone);
 int ocs_frame_lost_read(const struct ocs_frame *frame, struct ocs_frame_lost *lost);
+/* *TEXT of *LENGTH bytes (at most OCS_NOTE_MAX) lies in FRAME. */
+int ocs_frame_fault_read(const struct ocs_frame *frame, struct ocs_frame_fault *fault,
+			 const char **text, size_t *length);
 /* Records of a frame; -1: it has none. */
 long ocs_frame_records(const struct ocs_frame *frame, enum ocs_frame_kind kind);
 void ocs_frame_letter_at(const struct ocs_frame *frame, size_t index,

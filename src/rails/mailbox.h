@@ -37,7 +37,9 @@ enum ocs_rails_word_kind {
 	OCS_RAILS_GROUP,     /* rank to agent: GROUP, COUNT, and COUNT world ranks, ascending */
 	OCS_RAILS_KNOWN,     /* agent to rank: GROUP, ERROR, NEED: operations of it may come */
 	OCS_RAILS_GOODBYE,   /* rank to agent: it ends in good order */
-	OCS_RAILS_NOTE,	     /* agent to rank, for the job's people: TEXT follows, COUNT bytes */
+	/* Agent to rank, for the job's people: TEXT follows, COUNT bytes.  ERROR not 0: of a fault, which every rank is
+	 * told, and RANK writes to its stderr. */
+	OCS_RAILS_NOTE,
 };
 
 /* Whether a group's operations have to pass the gate at all. */

@@ -421,3 +421,28 @@ void ocs_lines_free(struct ocs_lines *lines)
 	lines->data = NULL;
 	lines->used = lines->size = lines->scanned = 0;
 }
+
+int ocs_net_accept(int listener, int *spare, struct sockaddr_storage *from, int flags)
+{
+	socklen_t size = sizeof(*from);
+	int fd, why;
+
+	if (*spare < 0)
+		*spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	fd = accept4(listener, (struct sockaddr *)from, from ? &size : NULL, flags | SOCK_CLOEXEC);
+	why = errno;
+	if (fd >= 0 || (why != EMFILE && why != ENFILE && why != ENOBUFS && why != ENOMEM)) {
+		errno = why;
+		return fd;
+	}
+	if (*spare >= 0)
+		close(*spare);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	else
+		usleep(1000); /* at least no busy loop */
+	*spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	errno = why;
+	return -1;
+}

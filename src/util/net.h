@@ -16,6 +16,12 @@ int64_t ocs_now_ns(void);
 /* Whether ADDRESS is written like one: 0, or -1 with ERR (OCS_USAGE).  No name is resolved. */
 int ocs_net_address_check(const char *address, struct ocs_error *err);
 
+/* accept4 with SOCK_CLOEXEC and FLAGS; *FROM, where it is not NULL, is who connects.  *SPARE, -1 at first, keeps a descriptor
+ * back: where there is none left, a connection is closed at once rather than left in the queue of LISTENER, which would
+ * be readable for ever.  Returns the descriptor, or -1 with errno. */
+struct sockaddr_storage;
+int ocs_net_accept(int listener, int *spare, struct sockaddr_storage *from, int flags);
+
 /* Connects to ADDRESS, "unix:/path", "host:port" or "[v6]:port", within
  * TIMEOUT_MS (host names are resolved before the clock matters).  Returns a non-blocking,
  * close-on-exec descriptor, or -1 with ERR (code OCS_UNREACHABLE; OCS_USAGE if ADDRESS is

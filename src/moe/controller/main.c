@@ -46,10 +46,12 @@ static const char usage[] =
 	"      --relay HOST      be a relay to the controller on HOST, a name or an address\n"
 	"      --node N          of a relay: which node of the job this is, from 1\n"
 	"      --ports LOW-HIGH  at which relays find the controller (" OCS_RENDEZVOUS_PORTS ")\n"
+	"      --parent-fd N     a descriptor of the process with which this one ends\n"
 	"  -h, --help            this text\n"
 	"  -V, --version         the version\n";
 
 static volatile sig_atomic_t stop;
+static int stop_parent = -1; /* pidfd */
 
 static void stop_note(int number)
 {
@@ -65,7 +67,9 @@ void stop_catch(void)
 
 bool stop_wanted(void)
 {
-	return stop;
+	struct pollfd parent = { .fd = stop_parent, .events = POLLIN };
+
+	return stop || poll(&parent, 1, 0) > 0;
 }
 
 double controller_now(void)
@@ -78,7 +82,7 @@ double controller_now(void)
 
 struct command {
 	const char *region, *key, *sockets, *relay, *ports;
-	double node, layers, port;
+	double node, layers, port, parent;
 };
 
 static int number_take(const char *name, const char *text, double *value)
@@ -129,6 +133,8 @@ static int option_take(struct controller *controller, struct command *command, i
 		return number_take("port", optarg, &command->port);
 	case 'n':
 		return number_take("node", optarg, &command->node);
+	case 'F':
+		return number_take("parent-fd", optarg, &command->parent);
 	case 'b':
 		return number_take("token-bytes", optarg, &controller->token_bytes);
 	case 't':
@@ -158,8 +164,8 @@ static const struct option options[] = {
 	{ "switching", 1, NULL, 'w' }, { "port", 1, NULL, 'p' },
 	{ "timeout", 1, NULL, 't' },   { "relay", 1, NULL, 'R' },
 	{ "node", 1, NULL, 'n' },      { "ports", 1, NULL, 'P' },
-	{ "help", 0, NULL, 'h' },      { "version", 0, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
+	{ "parent-fd", 1, NULL, 'F' }, { "help", 0, NULL, 'h' },
+	{ "version", 0, NULL, 'V' },   { NULL, 0, NULL, 0 },
 };
 
 /* Whether all is there that a relay needs, or a controller. */
@@ -271,7 +277,7 @@ static void controller_run(struct controller *controller)
 	size_t groups = (size_t)controller->ngroups * SOCKETS_POLLS;
 	struct pollfd *polls = ocs_calloc(1 + groups + RELAYS_POLLS, sizeof(*polls));
 
-	while (!stop) {
+	while (!stop_wanted()) {
 		double now;
 
 		ocsd_seek(controller, controller_now());
@@ -321,12 +327,15 @@ int main(int argc, char **argv)
 	struct controller controller = {
 		.token_bytes = 8192, .first = 0.05, .each = 0.001, .timeout = 10, .listener = -1
 	};
-	struct command command = { .layers = 64, .port = 7100, .ports = OCS_RENDEZVOUS_PORTS };
+	struct command command = {
+		.layers = 64, .port = 7100, .ports = OCS_RENDEZVOUS_PORTS, .parent = -1
+	};
 	struct ocs_error err;
 	int rc;
 
 	if (command_read(&controller, &command, argc, argv) < 0)
 		return 2;
+	stop_parent = (int)command.parent;
 	signal(SIGPIPE, SIG_IGN);
 	rc = region_read(&controller, command.region, &err);
 	if (rc == 0 && command.relay)

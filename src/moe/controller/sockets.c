@@ -19,13 +19,14 @@
 #include <unistd.h>
 
 #include "src/moe/job/ocs_moe_gate.h"
+#include "src/util/net.h"
 #include "src/util/text.h"
 
 #define SEND_S 2 /* who does not read for so long is gone */
 
 void sockets_clear(struct sockets *sockets)
 {
-	sockets->gate = sockets->listener = -1;
+	sockets->gate = sockets->listener = sockets->spare = -1;
 	for (int i = 0; i < ASKERS; i++)
 		sockets->asker[i].fd = -1;
 }
@@ -85,6 +86,8 @@ void sockets_close(struct sockets *sockets)
 		close(sockets->gate);
 	if (sockets->listener >= 0)
 		close(sockets->listener);
+	if (sockets->spare >= 0)
+		close(sockets->spare);
 	sockets_clear(sockets);
 }
 
@@ -123,7 +126,7 @@ static bool peer_is_mine(int fd)
 void asker_accept(struct sockets *sockets)
 {
 	struct timeval limit = { .tv_sec = SEND_S };
-	int fd = accept4(sockets->listener, NULL, NULL, SOCK_CLOEXEC);
+	int fd = ocs_net_accept(sockets->listener, &sockets->spare, NULL, 0);
 
 	if (fd < 0)
 		return;

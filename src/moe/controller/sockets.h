@@ -33,6 +33,7 @@ struct asker {
 
 struct sockets {
 	int gate, listener;
+	int spare; /* descriptor of ocs_net_accept */
 	struct asker asker[ASKERS];
 };
 

@@ -83,7 +83,7 @@ static int agent_run(spank_t spank, const struct ocs_settings *settings, const c
 {
 	char job_text[16], epoch[24], step_text[16], node_text[16], total_text[16], tag[17];
 	char *list, *host, *socket;
-	const char *argv[22];
+	const char *argv[24];
 	uint32_t job, total, local;
 	int number = ocs_job_node_number(ranks, node), rc;
 
@@ -116,6 +116,7 @@ static int agent_run(spank_t spank, const struct ocs_settings *settings, const c
 	if (settings->ports)
 		ADD("--ports", settings->ports);
 #undef ADD
+	argv[rc++] = "--syslog";
 	argv[rc] = NULL;
 	rc = ocs_job_program_start(spank, argv, key);
 	if (rc == 0)

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ static void controller_start(spank_t spank, const struct ocs_settings *settings,
 			     int lock)
 {
 	char *address, *user, number[16], epoch[24];
-	const char *argv[12] = { settings->controller, "--job", number, "--epoch", epoch };
+	const char *argv[14] = { settings->controller, "--job", number, "--epoch", epoch };
 	uint32_t job;
 	int n = 5;
 
@@ -56,6 +57,7 @@ static void controller_start(spank_t spank, const struct ocs_settings *settings,
 		argv[n++] = "--ocsd-user", argv[n++] = user;
 	if (settings->ports)
 		argv[n++] = "--ports", argv[n++] = settings->ports;
+	argv[n++] = "--syslog";
 	ocs_job_program_start(spank, argv, lock);
 	free(address);
 	free(user);
@@ -92,7 +94,8 @@ static void moe_controller_start(spank_t spank, const struct ocs_settings *setti
  * while it runs. */
 static void key_start(spank_t spank, const struct ocs_settings *settings, const char *dir,
 		      const char *key,
-		      void (*start)(spank_t, const struct ocs_settings *, const char *, int))
+		      void (*start)(spank_t, const struct ocs_settings *, const char *, int),
+		      bool waits)
 {
 	char *path = ocs_asprintf("%s/%s", dir, key);
 	int lock = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -100,16 +103,26 @@ static void key_start(spank_t spank, const struct ocs_settings *settings, const 
 	free(path);
 	if (lock < 0)
 		return;
-	/* The program keeps the lock as long as it lives: one at a time. */
-	if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+	/* The program keeps the lock as long as it lives: one at a time.  That of an earlier step may be about to end,
+	 * or end with its step before this one does: ours waits for its turn. */
+	if (flock(lock, LOCK_EX | LOCK_NB) == 0 || waits)
 		start(spank, settings, dir, lock);
 	close(lock);
+}
+
+/* Our program waits for its turn at the lock; any other one is started where it has the lock alone. */
+static bool turn_waits(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+
+	return strcmp(slash ? slash + 1 : program, "ocs-rails-controller") == 0;
 }
 
 void ocs_controller_start(spank_t spank, const struct ocs_settings *settings, const char *dir)
 {
 	if (settings->controller)
-		key_start(spank, settings, dir, "rails.key", controller_start);
+		key_start(spank, settings, dir, "rails.key", controller_start,
+			  turn_waits(settings->controller));
 	if (settings->moe_controller)
-		key_start(spank, settings, dir, "moe.key", moe_controller_start);
+		key_start(spank, settings, dir, "moe.key", moe_controller_start, false);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/plugins/spank/job_program.h"
 #include "src/plugins/spank/nodeside.h"
 #include "src/scheduler/submit_options.h"
 #include "src/plugins/spank/settings.h"
@@ -163,6 +164,8 @@ EXPORT int slurm_spank_init(spank_t spank, int argc, char **argv)
 		slurm_error("spank_ocs: %s", err.text);
 		return ESPANK_ERROR;
 	}
+	if (context == S_CTX_REMOTE)
+		ocs_job_programs_init();
 	if (context == S_CTX_SLURMD)
 		ocs_node_start(&settings);
 	if (context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR && context != S_CTX_REMOTE)
@@ -345,4 +348,13 @@ EXPORT int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 	if (spank_remote(spank) != 1)
 		return ESPANK_SUCCESS;
 	return with_settings(spank, argc, argv, ocs_task_init);
+}
+
+/* Slurm begins the next step on these resources after this. */
+EXPORT int slurm_spank_exit(spank_t spank, int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	if (spank_context() == S_CTX_REMOTE && spank_remote(spank) == 1)
+		ocs_job_programs_end();
+	return ESPANK_SUCCESS;
 }

@@ -58,6 +58,9 @@ struct agent {
 	const char *host, *socket;
 	int wait_s; /* for the controller, at first */
 	int epoll, listener, stop;
+	int spare;  /* descriptor */
+	int parent; /* pidfd of the process with which this one ends, or -1 */
+	bool syslog;
 	struct local_rank *ranks; /* hello.count of them */
 	struct peer *peers;
 	int npeers;
@@ -71,6 +74,7 @@ struct agent {
 		CONTROLLER_LOST,
 	} controller;
 	int fd;
+	int seeks;     /* so far */
 	bool free_run; /* another step has the circuits */
 	bool writing;  /* EPOLLOUT is asked for */
 	int32_t over;  /* error of every operation from now on */
@@ -108,10 +112,24 @@ void agent_letter(struct agent *agent, struct local_rank *rank,
 		  const struct ocs_rails_letter *letter);
 void agent_queue_flush(struct agent *agent);
 void agent_note(struct agent *agent, const char *text, size_t length);
+/* Says which ranks are gone, to another controller. */
+void agent_ranks_ask(struct agent *agent);
 /* Whether every rank has come and gone. */
 bool agent_done(const struct agent *agent);
 void agent_ranks_free(struct agent *agent);
 struct local_rank *agent_rank(struct agent *agent, int rank);
+
+/* WORD with LENGTH bytes TEXT, if RANK is there to read. */
+void agent_word_send(const struct local_rank *rank, const struct ocs_rails_word *word,
+		     const char *text, size_t length);
+
+/* ---- faults.c ---- */
+
+/* Every rank here is told of a fault of LENGTH bytes TEXT, and RANK is to write it. */
+void agent_fault_tell(struct agent *agent, uint32_t rank, const char *text, size_t length);
+/* The same of a fault that this agent found, which goes to the log, too. */
+void agent_fault(struct agent *agent, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* ---- groups.c ---- */
 
@@ -125,6 +143,10 @@ void agent_known(struct agent *agent, const struct ocs_frame_known *known);
 void agent_grant(struct agent *agent, const struct ocs_frame_grant *grant);
 /* Nothing more will be granted. */
 void agent_over(struct agent *agent, int32_t error);
+/* Whether one was granted, or may have been, by the controller. */
+bool agent_groups_known(const struct agent *agent);
+/* Asks another controller for those that are not known. */
+void agent_groups_ask(struct agent *agent);
 void agent_groups_free(struct agent *agent);
 
 /* ---- controller.c: the connection to it ---- */

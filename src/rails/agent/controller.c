@@ -10,9 +10,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "src/rails/rails_log.h"
 #include "src/util/net.h"
 
 #define PAUSE_US 20000
+#define SEEKS_MAX 5
 #define SECOND INT64_C(1000000000)
 #define UNREAD_MAX (64U << 20)
 
@@ -39,6 +41,7 @@ int agent_seek(struct agent *agent, struct ocs_error *err)
 {
 	int code;
 
+	agent->seeks++;
 	agent->found = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (agent->found < 0 || agent_watch(agent, agent->found, EPOLLIN, EVENT_FOUND, 0) < 0)
 		return ocs_error_set(err, OCS_ERROR, "no eventfd: %s", strerror(errno));
@@ -46,11 +49,34 @@ int agent_seek(struct agent *agent, struct ocs_error *err)
 	return code ? ocs_error_set(err, OCS_ERROR, "no thread: %s", strerror(code)) : 0;
 }
 
+/* The controller of the step before ends about when this step begins, and what was asked of it may be asked of the
+ * next one.  Once it has granted something, only it knows what stands. */
+static bool seek_again(struct agent *agent, const char *why)
+{
+	struct ocs_error err;
+
+	if (agent->controller != CONTROLLER_FOUND || agent->free_run || agent->over ||
+	    agent->seeks == SEEKS_MAX || agent_groups_known(agent))
+		return false;
+	close(agent->fd);
+	agent->fd = -1;
+	agent->writing = false;
+	ocs_inbox_free(&agent->inbox);
+	ocs_outbox_free(&agent->outbox);
+	agent->controller = CONTROLLER_SOUGHT;
+	ocs_rails_log("node %u, step %u: %s; it is sought again", agent->hello.node,
+		      agent->hello.step, why);
+	return agent_seek(agent, &err) == 0;
+}
+
 static void controller_lose(struct agent *agent, const char *why)
 {
-	if (agent->controller == CONTROLLER_LOST)
+	if (agent->controller == CONTROLLER_LOST || seek_again(agent, why))
 		return;
-	fprintf(stderr, "ocs-rails-agent: %s\n", why);
+	if (agent->free_run)
+		ocs_rails_log("%s", why);
+	else
+		agent_fault(agent, "%s: operations end with an error", why);
 	agent->controller = CONTROLLER_LOST;
 	if (agent->fd >= 0)
 		close(agent->fd);
@@ -71,8 +97,11 @@ void agent_found(struct agent *agent)
 		return;
 	}
 	agent->controller = CONTROLLER_FOUND;
+	ocs_outbox_free(&agent->outbox);
 	agent->free_run = agent->welcome.free;
 	agent_watch(agent, agent->fd, EPOLLIN, EVENT_CONTROLLER, 0);
+	agent_groups_ask(agent);
+	agent_ranks_ask(agent);
 	agent_welcome(agent, 0);
 	agent_controller_read(agent);
 }
@@ -83,6 +112,9 @@ static int frame_take(struct agent *agent, const struct ocs_frame *frame)
 	long count = ocs_frame_records(frame, OCS_FRAME_GRANTS);
 	struct ocs_frame_known known;
 	struct ocs_frame_lost lost;
+	struct ocs_frame_fault fault;
+	const char *text;
+	size_t length;
 	struct ocs_frame_grant grant;
 
 	if (count > 0) {
@@ -98,6 +130,10 @@ static int frame_take(struct agent *agent, const struct ocs_frame *frame)
 	}
 	if (ocs_frame_lost_read(frame, &lost) == 0) {
 		agent_over(agent, lost.error ? lost.error : OCS_RAILS_ERROR_AGENT);
+		return 0;
+	}
+	if (ocs_frame_fault_read(frame, &fault, &text, &length) == 0) {
+		agent_fault_tell(agent, fault.rank, text, length);
 		return 0;
 	}
 	if (frame->kind == OCS_FRAME_NOTE && frame->length <= OCS_NOTE_MAX) {

@@ -247,6 +247,30 @@ void agent_over(struct agent *agent, int32_t error)
 		agent_letter(agent, &agent->ranks[i], &letter);
 }
 
+bool agent_groups_known(const struct agent *agent)
+{
+	for (size_t i = 0; i < agent->groups.size; i++) {
+		const struct local_group *group = agent->groups.entries[i].thing;
+
+		if (group && group->known && group->need != OCS_RAILS_FREE)
+			return true;
+	}
+	return false;
+}
+
+void agent_groups_ask(struct agent *agent)
+{
+	for (size_t i = 0; i < agent->groups.size; i++) {
+		struct local_group *group = agent->groups.entries[i].thing;
+
+		if (!group || group->known)
+			continue;
+		group_ask(agent, group);
+		if (group->known)
+			known_tell(agent, group);
+	}
+}
+
 void agent_groups_free(struct agent *agent)
 {
 	ocs_rails_table_free(&agent->groups, group_free);

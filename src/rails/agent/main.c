@@ -14,22 +14,32 @@
 
 #include "ocs_config.h"
 #include "src/rails/agent/agent.h"
+#include "src/rails/rails_log.h"
 #include "src/util/text.h"
 
 #define EVENTS 256
 #define KEY_FD 3
 #define WAIT_S 8 /* less than a gate waits for its agent */
 
-enum { JOB = 256, EPOCH, STEP, NODE, RANKS, TOTAL, HOST, PORTS, SOCKET, KEY, WAIT };
+enum { JOB = 256, EPOCH, STEP, NODE, RANKS, TOTAL, HOST, PORTS, SOCKET, KEY, WAIT, SYSLOG, PARENT };
 
 static const struct option options[] = {
-	{ "job", required_argument, NULL, JOB },       { "epoch", required_argument, NULL, EPOCH },
-	{ "step", required_argument, NULL, STEP },     { "node", required_argument, NULL, NODE },
-	{ "ranks", required_argument, NULL, RANKS },   { "total", required_argument, NULL, TOTAL },
-	{ "host", required_argument, NULL, HOST },     { "ports", required_argument, NULL, PORTS },
-	{ "socket", required_argument, NULL, SOCKET }, { "key-fd", required_argument, NULL, KEY },
-	{ "wait", required_argument, NULL, WAIT },     { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },	       { NULL, 0, NULL, 0 },
+	{ "job", required_argument, NULL, JOB },
+	{ "epoch", required_argument, NULL, EPOCH },
+	{ "step", required_argument, NULL, STEP },
+	{ "node", required_argument, NULL, NODE },
+	{ "ranks", required_argument, NULL, RANKS },
+	{ "total", required_argument, NULL, TOTAL },
+	{ "host", required_argument, NULL, HOST },
+	{ "ports", required_argument, NULL, PORTS },
+	{ "socket", required_argument, NULL, SOCKET },
+	{ "key-fd", required_argument, NULL, KEY },
+	{ "wait", required_argument, NULL, WAIT },
+	{ "syslog", no_argument, NULL, SYSLOG },
+	{ "parent-fd", required_argument, NULL, PARENT },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static void usage_print(void)
@@ -48,6 +58,8 @@ static void usage_print(void)
 	      "      --socket PATH     where ranks connect; @NAME is an abstract one\n"
 	      "      --key-fd N        the descriptor of the secret (3)\n"
 	      "      --wait SECONDS    for the controller (8)\n"
+	      "      --syslog          faults go to the system's log, too\n"
+	      "      --parent-fd N     a descriptor of the process with which this one ends\n"
 	      "  -h, --help            this text\n"
 	      "  -V, --version         the version\n",
 	      stdout);
@@ -112,6 +124,8 @@ static int option_take(struct agent *agent, int option, int index, long *key, st
 		agent->host = optarg;
 	else if (option == SOCKET)
 		agent->socket = optarg;
+	else if (option == SYSLOG)
+		agent->syslog = true;
 	else if (option == PORTS)
 		return ocs_rendezvous_ports(&agent->meet, optarg, err);
 	else if (option == RANKS)
@@ -130,6 +144,8 @@ static int option_take(struct agent *agent, int option, int index, long *key, st
 		agent->hello.total = (uint32_t)value;
 	else if (option == WAIT)
 		agent->wait_s = (int)value;
+	else if (option == PARENT)
+		agent->parent = (int)value;
 	else
 		*key = value;
 	return 0;
@@ -183,7 +199,8 @@ static int agent_open(struct agent *agent, struct ocs_error *err)
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 	agent->stop = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (agent->epoll < 0 || agent->stop < 0 ||
-	    agent_watch(agent, agent->stop, EPOLLIN, EVENT_STOP, 0) < 0)
+	    agent_watch(agent, agent->stop, EPOLLIN, EVENT_STOP, 0) < 0 ||
+	    (agent->parent >= 0 && agent_watch(agent, agent->parent, EPOLLIN, EVENT_STOP, 0) < 0))
 		return ocs_error_set(err, OCS_ERROR, "no epoll: %s", strerror(errno));
 	return agent_listen(agent, err) || agent_seek(agent, err) ? -1 : 0;
 }
@@ -232,17 +249,20 @@ static void agent_serve(struct agent *agent)
 
 int main(int argc, char **argv)
 {
-	struct agent agent = { .wait_s = WAIT_S, .fd = -1, .listener = -1, .found = -1 };
+	struct agent agent = {
+		.wait_s = WAIT_S, .fd = -1, .listener = -1, .found = -1, .parent = -1, .spare = -1
+	};
 	struct ocs_error err = { 0 };
 	int rc;
 
 	signal(SIGPIPE, SIG_IGN);
 	ocs_rendezvous_ports(&agent.meet, OCS_RENDEZVOUS_PORTS, NULL);
 	rc = options_parse(&agent, argc, argv, &err);
+	ocs_rails_log_open("ocs-rails-agent", agent.meet.job, agent.syslog);
 	if (rc == 0)
 		rc = agent_open(&agent, &err);
 	if (rc < 0) {
-		fprintf(stderr, "ocs-rails-agent: %s\n", err.text);
+		ocs_rails_log("%s", err.text);
 		/* A thread that seeks may still use what is here. */
 		_exit(err.code ? err.code : OCS_ERROR);
 	}

@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "src/util/net.h"
 #include "src/util/text.h"
 
 #define QUEUE_MAX 65536 /* letters of one rank that never reads */
@@ -55,7 +56,7 @@ void agent_accept(struct agent *agent)
 {
 	struct ucred peer = { 0 };
 	socklen_t size = sizeof(peer);
-	int fd = accept4(agent->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), place = 0;
+	int fd = ocs_net_accept(agent->listener, &agent->spare, NULL, SOCK_NONBLOCK), place = 0;
 
 	if (fd < 0)
 		return;
@@ -202,6 +203,26 @@ void agent_note(struct agent *agent, const char *text, size_t length)
 		word_send(rank->fd, &word, text, length, NULL, 0);
 }
 
+void agent_word_send(const struct local_rank *rank, const struct ocs_rails_word *word,
+		     const char *text, size_t length)
+{
+	word_send(rank->fd, word, text, length, NULL, 0);
+}
+
+static void gone_say(struct agent *agent, const struct local_rank *rank)
+{
+	uint32_t gone[2] = { htole32((uint32_t)rank->rank), htole32(rank->clean) };
+
+	ocs_outbox_frame(&agent->outbox, OCS_FRAME_GONE, gone, sizeof(gone), NULL, 0);
+}
+
+void agent_ranks_ask(struct agent *agent)
+{
+	for (uint32_t i = 0; i < agent->hello.count; i++)
+		if (agent->ranks[i].state == LOCAL_GONE)
+			gone_say(agent, &agent->ranks[i]);
+}
+
 static void peer_close(struct agent *agent, struct peer *peer)
 {
 	struct local_rank *rank = peer->rank;
@@ -210,12 +231,8 @@ static void peer_close(struct agent *agent, struct peer *peer)
 	*peer = (struct peer){ .fd = -1 };
 	if (!rank)
 		return;
-	if (rank->state == LOCAL_HERE && agent->controller == CONTROLLER_FOUND &&
-	    !agent->free_run) {
-		uint32_t gone[2] = { htole32((uint32_t)rank->rank), htole32(rank->clean) };
-
-		ocs_outbox_frame(&agent->outbox, OCS_FRAME_GONE, gone, sizeof(gone), NULL, 0);
-	}
+	if (rank->state == LOCAL_HERE && agent->controller == CONTROLLER_FOUND && !agent->free_run)
+		gone_say(agent, rank);
 	/* Who leaves before anybody knew of it may come again. */
 	rank->state = rank->state == LOCAL_GREETED ? LOCAL_ABSENT : LOCAL_GONE;
 	rank->fd = -1;

@@ -9,6 +9,7 @@
  * circuits, from the first group that a rank of it names until its agents have gone; steps that begin
  * meanwhile run without gates. */
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -24,6 +25,7 @@ struct senders;
 
 /* One agent, from its connection on. */
 struct link {
+	struct in6_addr from;
 	int fd; /* -1: it is gone; its memory goes when events have been dealt with */
 	bool proven;
 	struct step *step; /* of its agent, once it is proven */
@@ -52,6 +54,16 @@ struct step {
 	uint32_t seen; /* ranks whose agents have come */
 	struct link **by_rank;
 	int *nodes;
+	enum step_away {
+		RANK_HERE,
+		RANK_ENDED, /* it said goodbye */
+		RANK_KILLED,
+		RANK_NODE_LOST,
+		RANK_TOLD, /* the others know */
+	} *
+		away;
+	bool stalled;	 /* a rank keeps others waiting, and they know */
+	int64_t look_at; /* whether one does */
 	int nlinks;
 	int64_t deadline; /* until which all have to be there, if it has the circuits */
 	struct ocs_coordinator
@@ -76,10 +88,14 @@ struct controller {
 	struct ocs_rendezvous meet;
 	char key[129]; /* the job's, for ocsd */
 	const char *address, *user;
-	int64_t timeout, drain, gather; /* ns */
+	int64_t timeout, drain, gather, stall; /* ns */
 	int epoll, listener, stop;
+	int parent; /* pidfd of the process with which this one ends, or -1 */
+	bool syslog;
+	int key_fd; /* of the key, which is the lock of this job's controllers, too */
 	struct link *links;
-	int nlinks;
+	int nlinks, nunproven;
+	int spare;	     /* descriptor */
 	struct senders *senders;
 	bool again;	     /* a link was lost: what follows is to be done before the next wait */
 	struct step *step;   /* that has the circuits: a rank of it has named a group */
@@ -92,6 +108,8 @@ struct controller {
 	/* ocsd: */
 	struct ocs_client *client;
 	bool seeking, revoked;
+	bool sought;	/* in vain, which is in the log */
+	bool missing;	/* for so long that the job knows */
 	int64_t absent; /* since when it is not there, or 0; */
 	int64_t stood;	/* how long the coordinator's clock stood still for that so far */
 	bool ever;	/* it was there before: topologies are asked for again */
@@ -121,8 +139,6 @@ void links_flush(struct controller *controller);
 void link_lose(struct controller *controller, struct link *link, const char *why);
 /* Takes what it said after its hello, once its step has begun. */
 void link_frames(struct controller *controller, struct link *link);
-void links_note(struct controller *controller, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 void links_free(struct controller *controller);
 
 /* ---- senders.c ---- */
@@ -133,6 +149,18 @@ void senders_destroy(struct senders *senders);
 void senders_add(struct senders *senders, struct link *link);
 /* Sends what was added, with the help of other threads where that is much; sets SENT of each. */
 void senders_run(struct senders *senders);
+
+/* ---- faults.c ---- */
+
+/* A fault: the step that has the circuits is told, and the log. */
+void fault_tell(struct controller *controller, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* An operation of GROUP failed since ranks of it are gone: which ones, once each. */
+void fault_rank_lost(struct controller *controller, uint64_t group);
+void fault_ocsd_back(struct controller *controller);
+/* Says what has lasted too long; to be called at faults_deadline at the latest. */
+void faults_tick(struct controller *controller, int64_t now);
+int64_t faults_deadline(const struct controller *controller);
 
 /* ---- step.c ---- */
 

@@ -4,7 +4,7 @@
 #include "src/rails/controller/controller.h"
 
 #include <errno.h>
-#include <stdarg.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,23 +12,65 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "src/rails/rails_log.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
 #define LINKS_MAX 16384
+#define UNPROVEN_MAX 1024 /* connections that have not said who they are, */
+#define UNPROVEN_HOST 256 /* and of one address */
 #define HELLO_NS INT64_C(10000000000)
 #define UNREAD_MAX (64U << 20)
 #define UNSENT_MAX (256U << 20)
 
+static struct in6_addr address_of(const struct sockaddr_storage *from)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)from;
+	struct in6_addr address = { 0 };
+
+	if (from->ss_family == AF_INET6)
+		return ((const struct sockaddr_in6 *)from)->sin6_addr;
+	memcpy(&address.s6_addr[12], &four->sin_addr, sizeof(four->sin_addr));
+	return address;
+}
+
+/* Anybody may connect and say nothing.  Makes room for one more from FROM: the oldest of those that have not proven that
+ * they know the secret goes, and one host cannot take the places of all. */
+static void unproven_bound(struct controller *controller, const struct in6_addr *from)
+{
+	struct link *oldest = NULL, *of_host = NULL;
+	int host = 0;
+
+	if (controller->nunproven < UNPROVEN_HOST)
+		return;
+	/* The newest is the first. */
+	for (struct link *link = controller->links; link; link = link->next) {
+		if (link->proven || link->fd < 0)
+			continue;
+		oldest = link;
+		if (memcmp(&link->from, from, sizeof(*from)) != 0)
+			continue;
+		of_host = link;
+		host++;
+	}
+	if (host >= UNPROVEN_HOST)
+		link_lose(controller, of_host, NULL);
+	else if (controller->nunproven >= UNPROVEN_MAX)
+		link_lose(controller, oldest, NULL);
+}
+
 void links_accept(struct controller *controller)
 {
-	int fd = accept4(controller->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct sockaddr_storage from = { 0 };
+	int fd = ocs_net_accept(controller->listener, &controller->spare, &from, SOCK_NONBLOCK);
 	struct link *link;
 
 	if (fd < 0)
 		return;
 	link = ocs_calloc(1, sizeof(*link));
 	link->fd = fd;
+	link->from = address_of(&from);
+	unproven_bound(controller, &link->from);
 	if (controller->nlinks == LINKS_MAX ||
 	    ocs_rendezvous_challenge(&link->outbox, link->nonce) ||
 	    controller_watch(controller, fd, EPOLLIN, EVENT_LINK, link) < 0) {
@@ -42,6 +84,7 @@ void links_accept(struct controller *controller)
 	link->next = controller->links;
 	controller->links = link;
 	controller->nlinks++;
+	controller->nunproven++;
 	link->dirty = true;
 }
 
@@ -52,8 +95,9 @@ void link_lose(struct controller *controller, struct link *link, const char *why
 	close(link->fd);
 	link->fd = -1;
 	controller->again = true;
+	controller->nunproven -= !link->proven;
 	if (link->proven && why && !link->step->free && link->gone < link->hello.count)
-		fprintf(stderr, "ocs-rails-controller: node %u: %s\n", link->hello.node, why);
+		ocs_rails_log("node %u, step %u: %s", link->hello.node, link->hello.step, why);
 	if (link->proven)
 		step_leave(controller, link);
 }
@@ -66,6 +110,7 @@ static int hello_take(struct controller *controller, struct link *link,
 	    !step_join(controller, link))
 		return -1;
 	link->proven = true;
+	controller->nunproven--;
 	ocs_rendezvous_welcome(&controller->meet, link->nonce, &link->hello, link->step->free,
 			       &link->outbox);
 	link->dirty = true;
@@ -168,27 +213,6 @@ void links_flush(struct controller *controller)
 		controller->nlinks--;
 		link_free(link);
 	}
-}
-
-void links_note(struct controller *controller, const char *format, ...)
-{
-	va_list args;
-	char *text;
-
-	va_start(args, format);
-	text = ocs_vasprintf(format, args);
-	va_end(args);
-	fprintf(stderr, "ocs-rails-controller: %s\n", text);
-	for (struct link *link = controller->links; link; link = link->next) {
-		size_t length = strlen(text);
-
-		if (!link->proven || link->fd < 0)
-			continue;
-		ocs_outbox_frame(&link->outbox, OCS_FRAME_NOTE, text,
-				 length < OCS_NOTE_MAX ? length : OCS_NOTE_MAX, NULL, 0);
-		link->dirty = true;
-	}
-	free(text);
 }
 
 void links_free(struct controller *controller)

@@ -4,27 +4,44 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "ocs_config.h"
 #include "src/rails/controller/controller.h"
+#include "src/rails/rails_log.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
 #define EVENTS 512
 #define KEY_FD 3
+#define TURN_MS 200
 #define SECOND INT64_C(1000000000)
 #define MILLION INT64_C(1000000)
 
-enum { JOB = 256, EPOCH, OCSD, OCSD_USER, PORTS, KEY, TIMEOUT, DRAIN, GATHER };
+enum {
+	JOB = 256,
+	EPOCH,
+	OCSD,
+	OCSD_USER,
+	PORTS,
+	KEY,
+	TIMEOUT,
+	DRAIN,
+	GATHER,
+	STALL,
+	SYSLOG,
+	PARENT
+};
 
 static const struct option options[] = {
 	{ "job", required_argument, NULL, JOB },
@@ -36,6 +53,9 @@ static const struct option options[] = {
 	{ "timeout", required_argument, NULL, TIMEOUT },
 	{ "drain", required_argument, NULL, DRAIN },
 	{ "gather", required_argument, NULL, GATHER },
+	{ "stall", required_argument, NULL, STALL },
+	{ "syslog", no_argument, NULL, SYSLOG },
+	{ "parent-fd", required_argument, NULL, PARENT },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
@@ -55,6 +75,9 @@ static void usage_print(void)
 	      "      --timeout S       until a topology is asked for again (10)\n"
 	      "      --drain S         a rail in trouble waits for operations at most (30)\n"
 	      "      --gather S        agents of a step have to come within (60)\n"
+	      "      --stall S         a rank that keeps others waiting is named after (300; 0: never)\n"
+	      "      --syslog          faults go to the system's log, too\n"
+	      "      --parent-fd N     a descriptor of the process with which this one ends\n"
 	      "  -h, --help            this text\n"
 	      "  -V, --version         the version\n",
 	      stdout);
@@ -84,6 +107,8 @@ static int option_take(struct controller *controller, int option, int index, lon
 	}
 	if (option == OCSD_USER)
 		controller->user = optarg;
+	else if (option == SYSLOG)
+		controller->syslog = true;
 	else if (option == PORTS)
 		return ocs_rendezvous_ports(&controller->meet, optarg, err);
 	else if (ocs_number_parse(optarg, 0, max, &value))
@@ -99,6 +124,10 @@ static int option_take(struct controller *controller, int option, int index, lon
 		controller->drain = value * SECOND;
 	else if (option == GATHER)
 		controller->gather = value * SECOND;
+	else if (option == STALL)
+		controller->stall = value * SECOND;
+	else if (option == PARENT)
+		controller->parent = (int)value;
 	else
 		*key = value;
 	return 0;
@@ -131,6 +160,7 @@ static int options_parse(struct controller *controller, int argc, char **argv,
 		return ocs_error_set(err, OCS_USAGE, "--ocsd, --job and --epoch are needed");
 	if (ocs_rendezvous_secret((int)key, controller->key, sizeof(controller->key), err))
 		return -1;
+	controller->key_fd = (int)key;
 	ocs_rendezvous_derive(&controller->meet, controller->key);
 	return 0;
 }
@@ -164,6 +194,8 @@ static int controller_open(struct controller *controller, struct ocs_error *err)
 	if (controller->listener < 0)
 		return -1;
 	if (controller_watch(controller, controller->stop, EPOLLIN, EVENT_STOP, NULL) < 0 ||
+	    (controller->parent >= 0 &&
+	     controller_watch(controller, controller->parent, EPOLLIN, EVENT_STOP, NULL) < 0) ||
 	    controller_watch(controller, controller->found, EPOLLIN, EVENT_FOUND, NULL) < 0 ||
 	    controller_watch(controller, controller->listener, EPOLLIN, EVENT_LISTENER, NULL) < 0)
 		return ocs_error_set(err, OCS_ERROR, "epoll: %s", strerror(errno));
@@ -174,9 +206,12 @@ static int controller_open(struct controller *controller, struct ocs_error *err)
 static int idle_ms(const struct controller *controller, int64_t now)
 {
 	int64_t next = step_deadline(controller), other = ocsd_deadline(controller);
+	int64_t fault = faults_deadline(controller);
 
 	if (other < next)
 		next = other;
+	if (fault < next)
+		next = fault;
 	for (const struct link *link = controller->links; link; link = link->next)
 		if (!link->proven && link->deadline < next)
 			next = link->deadline;
@@ -216,6 +251,7 @@ static void controller_serve(struct controller *controller)
 
 		controller->again = false;
 		step_tick(controller, now);
+		faults_tick(controller, now);
 		step_outputs(controller);
 		ocsd_flush(controller, now);
 		links_flush(controller);
@@ -225,23 +261,56 @@ static void controller_serve(struct controller *controller)
 	}
 }
 
+/* The user may want to know sooner. */
+static void stall_default(struct controller *controller)
+{
+	const char *text = getenv("OCS_RAILS_STALL");
+	long value;
+
+	if (text && ocs_number_parse(text, 0, 86400, &value) == 0)
+		controller->stall = value * SECOND;
+}
+
+/* The descriptor of the key is locked by the controller of this job that serves: others wait until it has ended. */
+static int turn_await(const struct controller *controller, struct ocs_error *err)
+{
+	struct pollfd parent = { .fd = controller->parent, .events = POLLIN };
+
+	if (controller->parent < 0) {
+		while (flock(controller->key_fd, LOCK_EX) < 0 && errno == EINTR)
+			;
+		return 0;
+	}
+	while (flock(controller->key_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		if (poll(&parent, 1, TURN_MS) > 0)
+			return ocs_error_set(err, OCS_ERROR, "the step has ended");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct controller controller = {
 		.timeout = 10 * SECOND,
 		.drain = 30 * SECOND,
 		.gather = 60 * SECOND,
+		.stall = 300 * SECOND,
+		.parent = -1,
+		.spare = -1,
 	};
 	struct ocs_error err = { 0 };
 	int rc;
 
 	signal(SIGPIPE, SIG_IGN);
 	ocs_rendezvous_ports(&controller.meet, OCS_RENDEZVOUS_PORTS, NULL);
+	stall_default(&controller);
 	rc = options_parse(&controller, argc, argv, &err);
+	if (rc == 0)
+		rc = turn_await(&controller, &err);
+	ocs_rails_log_open("ocs-rails-controller", controller.meet.job, controller.syslog);
 	if (rc == 0)
 		rc = controller_open(&controller, &err);
 	if (rc < 0) {
-		fprintf(stderr, "ocs-rails-controller: %s\n", err.text);
+		ocs_rails_log("%s", err.text);
 		return err.code ? err.code : OCS_ERROR;
 	}
 	controller.senders = senders_create();

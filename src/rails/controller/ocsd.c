@@ -17,6 +17,7 @@
 #include "src/protocol/client.h"
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
+#include "src/rails/rails_log.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
@@ -85,7 +86,7 @@ static void revoked_take(struct controller *controller, const char *why)
 {
 	if (controller->revoked)
 		return;
-	fprintf(stderr, "ocs-rails-controller: %s\n", why);
+	ocs_rails_log("%s", why);
 	controller->revoked = true;
 	if (controller->step && controller->step->coordinator)
 		ocs_coordinator_revoked(controller->step->coordinator, step_now(controller));
@@ -148,15 +149,18 @@ void ocsd_found(struct controller *controller)
 	if (!controller->client) {
 		controller->err = controller->missed;
 		controller->seek_at = ocs_now_ns() + PAUSE_NS;
-		fprintf(stderr, "ocs-rails-controller: %s\n", controller->err.text);
+		if (!controller->sought)
+			ocs_rails_log("%s", controller->err.text);
+		controller->sought = true;
 		return;
 	}
+	controller->sought = false;
 	if (!controller->known && description_read(controller, controller->description) == 0)
 		controller->known = true;
 	json_object_put(controller->description);
 	controller->description = NULL;
 	if (!controller->known) {
-		fprintf(stderr, "ocs-rails-controller: %s\n", controller->err.text);
+		ocs_rails_log("%s", controller->err.text);
 		ocsd_lose(controller);
 		return;
 	}
@@ -166,6 +170,7 @@ void ocsd_found(struct controller *controller)
 
 		controller->absent = 0;
 		controller->stood = ocs_now_ns() - now;
+		fault_ocsd_back(controller);
 	}
 	/* Events may have been missed: what stands is asked for once more. */
 	if (controller->ever && controller->step && controller->step->coordinator)

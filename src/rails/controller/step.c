@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/rails/mailbox.h"
+#include "src/rails/rails_log.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
@@ -46,6 +47,7 @@ static struct step *step_make(struct controller *controller, const struct link *
 	controller->others = step;
 	step->by_rank = ocs_calloc(step->total, sizeof(struct link *));
 	step->nodes = ocs_calloc(step->total, sizeof(*step->nodes));
+	step->away = ocs_calloc(step->total, sizeof(*step->away));
 	return step;
 }
 
@@ -96,6 +98,7 @@ static void step_end(struct controller *controller, struct step *step)
 	ocs_rails_table_free(&step->groups, group_free);
 	free(step->by_rank);
 	free(step->nodes);
+	free(step->away);
 	free(step);
 }
 
@@ -115,6 +118,8 @@ void step_leave(struct controller *controller, struct link *link)
 	link->step = NULL;
 	for (uint32_t i = 0; i < link->hello.count; i++) {
 		step->by_rank[link->ranks[i]] = NULL;
+		if (step->coordinator && step->away[link->ranks[i]] == RANK_HERE)
+			step->away[link->ranks[i]] = RANK_NODE_LOST;
 		if (step->coordinator)
 			ocs_coordinator_rank_lost(step->coordinator, link->ranks[i], now);
 	}
@@ -178,24 +183,27 @@ static void output_take(struct controller *controller, const struct ocs_coordina
 {
 	switch (output->kind) {
 	case OCS_COORDINATOR_GRANT:
+		if (output->error == OCS_COORDINATOR_RANK_LOST)
+			fault_rank_lost(controller, output->group);
 		grant_send(controller->step, output);
 		break;
 	case OCS_COORDINATOR_REQUEST:
 		ocsd_request(controller, output);
 		break;
 	case OCS_COORDINATOR_RING:
-		links_note(controller,
+		fault_tell(controller,
 			   "rail %d: its topologies do not come, it has the giant ring from now on",
 			   output->rail);
 		break;
 	case OCS_COORDINATOR_RAIL_FAILED:
-		links_note(controller, "rail %d has failed; others carry its groups, if any",
+		fault_tell(controller,
+			   "rail %d has failed; its groups go over other rails, if there are any",
 			   output->rail);
 		break;
 	case OCS_COORDINATOR_LOST:
 		break;
 	case OCS_COORDINATOR_OVER:
-		links_note(controller, "no circuits any more: %s",
+		fault_tell(controller, "operations end with an error from now on: %s",
 			   output->error == OCS_COORDINATOR_NO_RAIL ?
 				   "no rail works" :
 				   "ocsd takes no requests of this job");
@@ -257,7 +265,7 @@ void step_begin(struct controller *controller)
 	options.nodes = step->nodes;
 	step->coordinator = ocs_coordinator_create(&options, step_now(controller), &err);
 	if (!step->coordinator) {
-		links_note(controller, "step %u has no gates: %s", step->number, err.text);
+		fault_tell(controller, "step %u has no gates: %s", step->number, err.text);
 		lost_say(controller, OCS_COORDINATOR_NO_RAIL);
 		return;
 	}
@@ -274,7 +282,7 @@ void step_tick(struct controller *controller, int64_t now)
 
 	if (!step || step->coordinator || step->over || now < step->deadline)
 		return;
-	links_note(controller, "step %u cannot begin: %s", step->number,
+	fault_tell(controller, "step %u cannot begin: %s", step->number,
 		   controller->known ? "agents of some of its nodes have not come" :
 				       controller->err.text);
 	lost_say(controller, OCS_RAILS_ERROR_AGENT);
@@ -393,8 +401,10 @@ static int gone_take(struct controller *controller, struct link *link,
 	if (gone->rank >= step->total || step->by_rank[gone->rank] != link)
 		return -1;
 	link->gone++;
+	if (step->away[gone->rank] == RANK_HERE)
+		step->away[gone->rank] = gone->clean ? RANK_ENDED : RANK_KILLED;
 	if (!gone->clean)
-		links_note(controller, "rank %u is gone", gone->rank);
+		ocs_rails_log("rank %u is gone", gone->rank);
 	ocs_coordinator_rank_lost(step->coordinator, (int)gone->rank, step_now(controller));
 	return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,11 +109,34 @@ static int number_get(const char *const *names, int max)
 	return -1;
 }
 
+/* The signal that TEXT names, "USR1", "SIGUSR1" or "10"; 0: none. */
+static int signal_parse(const char *text)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} names[] = { { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "TERM", SIGTERM },
+		      { "INT", SIGINT },   { "HUP", SIGHUP },	{ "URG", SIGURG } };
+	char *end;
+	long number;
+
+	if (!text || !*text)
+		return 0;
+	if (strncmp(text, "SIG", 3) == 0)
+		text += 3;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(text, names[i].name) == 0)
+			return names[i].number;
+	number = strtol(text, &end, 10);
+	return *end || number < 1 || number > SIGRTMAX ? 0 : (int)number;
+}
+
 static void gate_open(void)
 {
 	static const char *const rank[] = { "SLURM_PROCID", NULL };
 	static const char *const ranks[] = { "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", NULL };
 	static const char *const limit[] = { "OCS_RAILS_TIMEOUT", NULL };
+	static const char *const local[] = { "SLURM_LOCALID", NULL };
 	const char *path = getenv(OCS_RAILS_AGENT), *verbose = getenv("OCS_RAILS_VERBOSE");
 	struct ocs_gate *gate = &the_gate;
 	pthread_condattr_t clock;
@@ -124,6 +148,9 @@ static void gate_open(void)
 	if (gate->rank < 0 || gate->ranks <= gate->rank)
 		return;
 	gate->verbose = verbose && *verbose && strcmp(verbose, "0");
+	gate->quiet = verbose && !strcmp(verbose, "0");
+	gate->signal = signal_parse(getenv("OCS_RAILS_SIGNAL"));
+	gate->first = number_get(local, INT_MAX) <= 0;
 	gate->limit_ms = number_get(limit, INT_MAX / 1000) * 1000;
 	if (gate->limit_ms <= 0)
 		gate->limit_ms = GATE_LIMIT_MS;

@@ -7,8 +7,9 @@
 /* What the shims of a communication library ask: may this operation send now?  The gate core of a
  * task (doc/rails.md); it links libc and src/rails/mailbox.h alone.
  *
- * Functions may be called by several threads at once.  They never end the process and never write to
- * its output, except where the job was told to (OCS_RAILS_VERBOSE).  In a child of fork() the gate is
+ * Functions may be called by several threads at once.  They never end the process.  A fault of
+ * the job is one line on the stderr of one rank (OCS_RAILS_VERBOSE=0: none), and a signal where the job asked
+ * for one (OCS_RAILS_SIGNAL).  In a child of fork() the gate is
  * closed: ocs_gate_get returns NULL. */
 
 #include <stdatomic.h>

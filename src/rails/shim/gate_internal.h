@@ -45,7 +45,10 @@ struct gate_wait {
 struct ocs_gate {
 	int rank, ranks;
 	pid_t pid;
-	bool verbose;
+	bool first;	     /* task of its node */
+	bool verbose, quiet; /* OCS_RAILS_VERBOSE: all notes; 0: not even faults */
+	int signal;	     /* OCS_RAILS_SIGNAL: to this process, at a fault; 0: none */
+	int faults;	     /* told so far */
 	int limit_ms;
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
@@ -82,6 +85,8 @@ int ocs_gate_read(struct ocs_gate *gate, struct ocs_rails_letter *letter);
 void ocs_gate_sleep(struct ocs_gate *gate);
 /* Nothing is granted any more: every waiter hears of it.  Without LOCK. */
 void ocs_gate_lose(struct ocs_gate *gate, int32_t error, const char *why);
+/* A fault of the job, LENGTH bytes TEXT: written where HERE is true, and the signal that was asked for. */
+void ocs_gate_fault(struct ocs_gate *gate, const char *text, size_t length, bool here);
 /* The group of NAME, or NULL; with LOCK held. */
 struct gate_group *ocs_gate_find(struct ocs_gate *gate, uint64_t name);
 /* What an agent's error means. */

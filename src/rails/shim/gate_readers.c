@@ -13,6 +13,7 @@
 #include "src/rails/shim/gate_internal.h"
 
 #define TEXT_BYTES 1024
+#define FAULTS_MAX 20 /* lines of a process */
 
 /* Tells the waiter number I and forgets it; with LOCK held. */
 static void wait_answer(struct ocs_gate *gate, size_t i, int32_t error)
@@ -86,11 +87,25 @@ static void *letters_read(void *data)
 	return NULL;
 }
 
+void ocs_gate_fault(struct ocs_gate *gate, const char *text, size_t length, bool here)
+{
+	if (gate->faults++ < FAULTS_MAX && !gate->quiet && (here || gate->verbose))
+		fprintf(stderr, "slurm-ocs: %.*s%s\n", (int)length, text,
+			gate->faults == FAULTS_MAX ? " (later faults are not shown)" : "");
+	if (gate->signal)
+		kill(getpid(), gate->signal);
+}
+
 static void word_serve(struct ocs_gate *gate, const struct ocs_rails_word *word, const char *text,
 		       size_t bytes)
 {
 	struct gate_group *group;
 
+	if (word->kind == OCS_RAILS_NOTE && word->error) {
+		ocs_gate_fault(gate, text, word->count < bytes ? word->count : bytes,
+			       word->rank == (uint32_t)gate->rank);
+		return;
+	}
 	if (word->kind == OCS_RAILS_NOTE) {
 		if (gate->verbose)
 			fprintf(stderr, "slurm-ocs: rank %d: %.*s\n", gate->rank,
@@ -111,6 +126,8 @@ static void word_serve(struct ocs_gate *gate, const struct ocs_rails_word *word,
 
 static void *words_read(void *data)
 {
+	static const char agent_gone[] =
+		"ocs-rails-agent of this node is gone; operations end with an error";
 	struct ocs_gate *gate = data;
 	union {
 		struct ocs_rails_word word;
@@ -128,6 +145,8 @@ static void *words_read(void *data)
 			word_serve(gate, &got.word, got.bytes + sizeof(got.word),
 				   (size_t)length - sizeof(got.word));
 	}
+	if (!atomic_load(&gate->lost))
+		ocs_gate_fault(gate, agent_gone, sizeof(agent_gone) - 1, gate->first);
 	ocs_gate_lose(gate, OCS_RAILS_ERROR_AGENT, ocs_gate_reason(OCS_RAILS_ERROR_AGENT));
 	ocs_gate_futex_wake(&gate->box->to_rank.head, true);
 	return NULL;

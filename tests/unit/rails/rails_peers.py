@@ -202,6 +202,20 @@ class Rank:
                 return number, word[7], word[6]
             self.notes.append(word)
 
+    def fault(self, limit=LIMIT):
+        """(rank that writes it, text) of the next fault that the agent tells, or None."""
+        self.socket.settimeout(limit)
+        try:
+            while True:
+                data = self.socket.recv(65536)
+                word = WORD.unpack(data[:WORD.size])
+                if not data or (word[0] == NOTE and word[7]):
+                    return word[2], data[WORD.size:WORD.size + word[5]].decode()
+        except (TimeoutError, struct.error):
+            return None
+        finally:
+            self.socket.settimeout(LIMIT)
+
     def head(self, ring=0):
         return ctypes.c_uint32.from_buffer(self.box, ring * RING).value
 

@@ -6,15 +6,17 @@ that can be late, silent, or gone: what is granted, what is not, and what each h
 stdout."""
 import os
 import random
+import resource
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rails_peers import (ARRIVE, END, FREE, GATED, GONE, KEY, LIMIT, LOST, NOTE, RANK_LOST, REFUSED, REVOKED, TIMEOUT,
-                         WORD, Job, Rank, secret, until)  # noqa: E402
+                         WORD, Job, Rank, name_of, secret, until)  # noqa: E402
 
 number = 0
 
@@ -258,6 +260,10 @@ def test_deaths(folder):
         return job
     job = die("a rank dies: the others hear of it", 1, RANK_LOST, lambda job: job.ranks[1].close())
     result("and people, too", "rank 1 is gone" in job.text(), job.text())
+    told = [job.ranks[rank].fault() for rank in (0, 2, 3)]
+    result("each rank knows of it, the first one says it", len(set(told)) == 1 and told[0] and told[0][0] == 0
+           and told[0][1].startswith("rank 1 is gone without a goodbye"), told)
+    result("once", job.text().count("operations of 4 ranks that wait for it fail") == 1, job.text())
     result("all end in good order", not job.end())
     job = die("a rank leaves in good order", 1, RANK_LOST, lambda job: job.ranks[1].goodbye())
     result("and no word of it", "is gone" not in job.text().replace("agent is gone", ""), job.text())
@@ -267,6 +273,9 @@ def test_deaths(folder):
     result("all end in good order", not job.end())
     job = die("the controller is killed", 0, GONE, lambda job: job.controller.kill())
     result("who comes later is refused", job.ranks[0].letter()[:2] == (LOST, GONE))
+    told = [job.ranks[rank].fault() for rank in range(4)]
+    result("the first rank of each node says so", [fault and fault[0] for fault in told] == [0, 1, 2, 3]
+           and all("connection to the controller is lost" in fault[1] for fault in told[1:]), told)
     result("all end in good order", not job.end())
     job = Job(folder, controller=["--gather", "3"])
     job.agents = [job.agent(0)]
@@ -279,6 +288,82 @@ def test_deaths(folder):
     job.agents = [job.agent(0, more=["--wait", "1"])]
     job.ranks = {0: Rank(job.path(0), 0, 4).welcome()}
     result("no controller at all", job.ranks[0].error == GONE, job.ranks[0].error)
+    result("all end in good order", not job.end())
+
+
+def test_stalls(folder):
+    """A rank that is stopped keeps others waiting: it is named, and all goes on once it comes."""
+    job = Job(folder, controller=["--stall", "1"])
+    job.step()
+    errors, threads = waits(job, 2)
+    told = job.ranks[0].fault()
+    result("a rank that does not come is named", told and told[0] == 0 and told[1].startswith("rank 2 (node 2 of the job) "
+           "keeps 3 of 4 ranks waiting for "), (told, job.text()))
+    group, error, _ = job.ranks[2].group(list(range(4)))
+    result("once it comes, all are granted", not error and not job.ranks[2].enter(group) and
+           not [thread for thread in threads if thread.join(LIMIT) or thread.is_alive()] and not any(errors.values()), errors)
+    result("and the log says so", until(lambda: "no rank keeps others waiting any more" in job.text()), job.text())
+    for rank in (0, 1, 3):
+        job.ranks[rank].write(END, group, 0)
+    pairs = [job.ranks[rank].group([rank % 2, rank % 2 + 2])[0] for rank in range(4)]
+    for rank in range(4):
+        job.ranks[rank].write(ARRIVE, pairs[rank], 0)
+    told = job.ranks[1].fault()
+    result("a rank that does not end an operation, either", told and told[1].startswith("rank 2 (node 2 of the job) has not "
+           "ended an operation of 4 ranks for "), (told, job.text()))
+    job.ranks[2].leave(group)
+    result("its end lets circuits change", [job.ranks[rank].letter()[1:3] for rank in range(4)] ==
+           [(0, pair) for pair in pairs], job.text())
+    result("all end in good order", not job.end())
+
+
+def test_seeks(folder):
+    """The controller of the step before ends while a step begins: its agents find the next one."""
+    job = Job(folder)
+    job.agents = [job.agent(node) for node in range(3)]
+    job.ranks = {rank: Rank(job.path(rank), rank, 4).welcome() for rank in range(3)}
+    # one is not there: nothing was granted yet
+    for rank in (0, 1, 2):
+        job.ranks[rank].say(WORD.pack(3, 1, 0, 0, name_of([0, 1, 2, 3]), 4, 0, 0, 0) + struct.pack("=4i", 0, 1, 2, 3))
+    waiting = job.start(job.controller.args[:5], KEY)
+    until(lambda: "sought again" in job.text(), 0.2)
+    job.controller.kill()
+    job.controller.wait()
+    job.controller = waiting
+    job.agents.append(job.agent(3))
+    job.ranks[3] = Rank(job.path(3), 3, 4).welcome()
+    errors, faults = trained(job, 2)
+    result("nothing was lost", not errors and not faults and "sought again" in job.text(), (errors, faults, job.text()))
+    result("all end in good order", not job.end())
+
+
+def test_turns(folder):
+    """A second controller of the job waits for the end of the first one, and ends with its parent."""
+    job = Job(folder)
+    key = os.path.join(folder, "key")
+    with open(key, "w", encoding="ascii") as handle:
+        handle.write(KEY + "\n")
+    words = [*job.controller.args[:5], "--job", "999", "--epoch", "5"]
+    parent = subprocess.Popen(["sleep", "1000"])
+    started = []
+    for more in ([], [], ["--parent-fd", "4"]):
+        fd, pidfd = os.open(key, os.O_RDONLY), os.pidfd_open(parent.pid)
+        moves = "exec 3<&%d 4<&%d; exec \"$@\"" % (fd, pidfd)
+        started.append(subprocess.Popen(["bash", "-c", moves, "bash", *words, *more], pass_fds=[fd, pidfd]))
+        os.close(fd)
+        os.close(pidfd)
+        if len(started) == 1:
+            result("the first one serves", until(lambda: listens(24000 + 999 * 7 % 1000)))
+    result("others wait", all(process.poll() is None for process in started) and
+           not listens(24000 + (999 * 7 + 1) % 1000))
+    parent.kill()
+    parent.wait()
+    result("one of them ends with its parent", until(lambda: started[2].poll() is not None))
+    started[0].kill()
+    started[0].wait()
+    result("and the other one serves", until(lambda: listens(24000 + 999 * 7 % 1000)))
+    started[1].terminate()
+    result("until it is told to end", started[1].wait(LIMIT) == 0)
     result("all end in good order", not job.end())
 
 
@@ -398,6 +483,18 @@ def port_take():
             Job.numbers += 3
 
 
+def dropped(one):
+    """Whether the other side closes it, whatever it said."""
+    try:
+        while one.recv(4096):
+            pass
+    except ConnectionResetError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
 def test_doors(folder):
     """The port of the controller, and what listens there that is none."""
     taken = port_take()
@@ -434,6 +531,23 @@ def test_doors(folder):
         rogue.close()
     errors, faults = trained(job, 1)
     result("garbage at the controller's port", not errors and not faults, (errors, job.text()))
+    # connections that say nothing, more than there are places, and than descriptors
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
+    errors, faults = trained(job, 1)
+    result("hundreds of silent connections", not errors and not faults, (errors, job.text()))
+    silent[0].settimeout(LIMIT)
+    result("of which the oldest gave way", dropped(silent[0]))
+    limit = len(os.listdir("/proc/%d/fd" % job.controller.pid))
+    resource.prlimit(job.controller.pid, resource.RLIMIT_NOFILE, (limit, limit))
+    for _ in range(20):
+        silent.append(socket.create_connection(("127.0.0.1", port)))
+    silent[-1].settimeout(LIMIT)
+    result("and no descriptor for more", until(lambda: sleeps(job.controller)) and dropped(silent[-1]), job.text())
+    errors, faults = trained(job, 1)
+    result("disturb nobody", not errors and not faults, (errors, job.text()))
+    for one in silent:
+        one.close()
+    result("whose places are free again", until(lambda: len(os.listdir("/proc/%d/fd" % job.controller.pid)) < 50))
     # its own frames, with another secret
     false = job.start([job.agents[0].args[0], "--host", "127.0.0.1", "--step", "0", "--node", "0", "--socket",
                        job.path(9), "--ranks", "0", "--total", "4", "--wait", "1"], secret(job.job, job.epoch + 1))
@@ -456,7 +570,8 @@ def test_doors(folder):
 
 
 def main():
-    tests = [test_training, test_windows, test_steps, test_troubles, test_deaths, test_liars, test_many, test_doors]
+    tests = [test_training, test_windows, test_steps, test_troubles, test_deaths, test_stalls, test_seeks, test_turns, test_liars,
+             test_many, test_doors]
     wanted = sys.argv[1:]
     for test in tests:
         if wanted and test.__name__ not in wanted:
