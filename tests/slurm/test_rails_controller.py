@@ -12,11 +12,31 @@ from test_rails import end, lit, nodes_of, owned, told
 PEERS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit", "rails")
 # a task of pp:2,dp:2 with a node each: a send along the pipeline, and a ring in its stage
 TASK = """
-import os, sys
+import os, select, sys, threading, time
 sys.dont_write_bytecode = True
-from rails_peers import Rank
+from rails_peers import Rank, WORD
 me, ranks = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"])
-rank = Rank(os.environ["OCS_RAILS_AGENT"], me, ranks).welcome()
+class Hearing(Rank):
+    # prints faults that it is to write, as they come
+    lock = threading.Lock()
+    def noted(self, word, text):
+        if word[7] and word[2] == me:
+            print("FAULT", text, flush=True)
+    def group(self, members):
+        with self.lock:
+            return super().group(members)
+    def listen(self):
+        while True:
+            time.sleep(0.05)
+            with self.lock:
+                if not select.select([self.socket], [], [], 0)[0]:
+                    continue
+                data = self.socket.recv(65536)
+                if not data:
+                    return
+                self.noted(WORD.unpack(data[:WORD.size]), data[WORD.size:].decode())
+rank = Hearing(os.environ["OCS_RAILS_AGENT"], me, ranks).welcome()
+threading.Thread(target=rank.listen, daemon=True).start()
 stage, column = divmod(me, 2)
 errors = [rank.error]
 for turn in range(int(sys.argv[1])):
@@ -26,6 +46,7 @@ for turn in range(int(sys.argv[1])):
         group, error, need = rank.group(members)
         errors.append(error or rank.enter(group))
         rank.leave(group)
+time.sleep(0.5 if any(errors) else 0)
 print("RANK", me, sorted(set(errors)), need, os.environ.get("LD_PRELOAD", "-"), flush=True)
 rank.goodbye()
 """
@@ -111,6 +132,38 @@ def test_preload(rails):
     assert len(lines) == 8 and all(line.endswith("libm.so.6") and " [0] 0 " in line for line in lines), text
     assert sum(line.endswith(" libm.so.6") for line in lines) >= 4, text
     end(rails, job)
+
+
+def test_steps_alone(rails):
+    """Ten short steps without a batch step: each has a controller of its own, after that of the one before."""
+    done = rails.run(["salloc", "-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand", "bash", "-c",
+                      "for i in 1 2 3 4 5 6 7 8 9 10; do %s; done" % steps(rails, 1)], check=False, timeout=300)
+    lines = ranks(done.stdout)
+    assert len(lines) == 40 and all(" [0] 0 " in line for line in lines), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("signal", ["KILL", "STOP"])
+def test_rank_fails(rails, signal):
+    """A rank is killed, or stopped, while circuits change: the others hear which one it is; once it goes on they do."""
+    job = rails.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand",
+                       "--export=ALL,OCS_RAILS_STALL=1", script="%s; echo STEPS; sleep 300" % steps(
+                           rails, 100000 if signal == "KILL" else 100))
+    rails.running(job)
+    rails.until(lambda: rails.ocsctl("show", "phases", str(job))["phases"][0]["changes"] > 4, 60, "changes of topology")
+    rails.run("for p in $(pgrep -f 'task.py [0-9]'); do grep -zqx SLURM_PROCID=2 /proc/$p/environ && "
+              "kill -%s $p; done; true" % signal)
+    if signal == "STOP":
+        told(rails, job, lambda text: "FAULT rank 2 (node 2 of the job) " in text)
+        rails.run("pkill -CONT -f 'task.py [0-9]'")
+    text = told(rails, job, lambda text: "STEPS" in text)
+    lines = ranks(text)
+    if signal == "KILL":
+        assert len(lines) == 3 and all("1]" in line for line in lines), text
+        assert text.count("FAULT rank 2 is gone without a goodbye") == 1, text
+    else:
+        assert len(lines) == 4 and all(" [0] " in line for line in lines), text
+    end(rails, job)
+    assert not lit(rails) and not owned(rails, job)
 
 
 def test_killed_controller(rails):

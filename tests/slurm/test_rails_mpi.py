@@ -73,7 +73,8 @@ exec /usr/bin/python3 "$@"
 @pytest.fixture(scope="module")
 def net():
     with living(RailsCluster, cubes=1, edge=2, tile=(2, 2, 2), rails=12, nrails=1, nic_ports=2, rail_xpus=2,
-                spank=("prolog_timeout=60",)) as cluster:
+                # plugins are called from a process that ends at once
+                config={"SlurmdParameters": "config_overrides,contain_spank"}, spank=("prolog_timeout=60",)) as cluster:
         for name, text in (("task", TASK), ("train", TRAIN)):
             cluster.write(name, text)
             os.chmod(cluster.path(name), 0o755)
@@ -155,6 +156,35 @@ def plain():
         capture_output=True, text=True, timeout=300, check=True).stdout
     assert len(losses(text)) == 3
     return text
+
+
+def test_killed_rank(net, plain):
+    """A rank is killed in the middle of changes: the job fails and names it, nothing is left, and a job beside it on the
+    same switches loses no frame."""
+    net.emulator("delay", "10")
+    before = net.frames()
+    begun = [net.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand",
+                        script="srun -N4 --ntasks-per-node=1 %s %s %s 2 %d; echo ENDED $?" % (
+                            net.path("train"), net.path("out", "kill"), NET / "rails_train.py", count)) for count in (2, 1000)]
+    for job in begun:
+        net.running(job)
+
+    def text(job):
+        path = pathlib.Path(net.path("out", "%d.out" % job))
+        return path.read_text() if path.exists() else ""
+    net.until(lambda: text(begun[1]).count("loss") > 1, 120, lambda: text(begun[1]))
+    net.run("for p in $(pgrep -f 'rails_train.py 2 1000'); do grep -zqx SLURM_PROCID=2 /proc/$p/environ && kill -KILL $p; "
+            "done; true")
+    for job in begun:
+        net.until(lambda: "ENDED" in text(job), 120, lambda: text(job))
+    assert "ENDED 0" in text(begun[0]) and losses(text(begun[0])) == losses(plain), text(begun[0]) + plain
+    assert "ENDED 0" not in text(begun[1]), text(begun[1])
+    assert text(begun[1]).count("slurm-ocs: rank 2 is gone without a goodbye") == 1, text(begun[1])
+    net.until(lambda: not [patch for patch in net.patches() if patch[0].startswith("rail")], 60, lambda: net.patches())
+    net.until(lambda: not [port for port in net.ocsctl("show", "port")["ports"] if port.get("owner")], 60, "ports to be free")
+    net.until(lambda: "ocs-rails" not in net.out("ps -eo args | grep -v grep"), 60, "programs of jobs to end")
+    after = net.frames()
+    assert changed(before, after, "changing") == {} and changed(before, after, "dark") == {}
 
 
 @pytest.mark.parametrize("mode, delay", [("on-demand", 0), ("provisioned", 100)])

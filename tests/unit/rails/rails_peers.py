@@ -197,10 +197,14 @@ class Rank:
         number = name_of(members, instance)
         self.say(WORD.pack(GROUP, 1, 0, 0, number, len(members), 0, 0, 0) + struct.pack("=%di" % len(members), *members))
         while True:
-            word = WORD.unpack(self.socket.recv(65536)[:WORD.size])
+            data = self.socket.recv(65536)
+            word = WORD.unpack(data[:WORD.size])
             if word[0] == KNOWN and word[4] == number:
                 return number, word[7], word[6]
-            self.notes.append(word)
+            self.noted(word, data[WORD.size:].decode())
+
+    def noted(self, word, text):
+        self.notes.append(word)
 
     def fault(self, limit=LIMIT):
         """(rank that writes it, text) of the next fault that the agent tells, or None."""
