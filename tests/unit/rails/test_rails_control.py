@@ -337,22 +337,6 @@ def test_seeks(folder):
     result("all end in good order", not job.end())
 
 
-def serves(process):
-    """Whether PROCESS listens on a TCP port: others may do so on any."""
-    folder, inodes = "/proc/%d/fd" % process.pid, set()
-    try:
-        for name in os.listdir(folder):
-            inodes.add(os.readlink(os.path.join(folder, name)))
-    except OSError:
-        return False
-    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
-        if os.path.exists(name):
-            with open(name, encoding="ascii") as handle:
-                if any(line.split()[3] == "0A" and "socket:[%s]" % line.split()[9] in inodes for line in list(handle)[1:]):
-                    return True
-    return False
-
-
 def test_turns(folder):
     """A second controller of the job waits for the end of the first one, and ends with its parent."""
     job = Job(folder)
@@ -369,14 +353,14 @@ def test_turns(folder):
         os.close(fd)
         os.close(pidfd)
         if len(started) == 1:
-            result("the first one serves", until(lambda: serves(started[0])))
-    result("others wait", all(process.poll() is None and not serves(process) for process in started[1:]))
+            result("the first one serves", until(lambda: port_of(started[0])))
+    result("others wait", all(process.poll() is None and not port_of(process) for process in started[1:]))
     parent.kill()
     parent.wait()
     result("one of them ends with its parent", until(lambda: started[2].poll() is not None))
     started[0].kill()
     started[0].wait()
-    result("and the other one serves", until(lambda: serves(started[1])))
+    result("and the other one serves", until(lambda: port_of(started[1])))
     started[1].terminate()
     result("until it is told to end", started[1].wait(LIMIT) == 0)
     result("all end in good order", not job.end())
