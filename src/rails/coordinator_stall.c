@@ -45,8 +45,10 @@ bool ocs_coordinator_stall(const struct ocs_coordinator *coordinator, int64_t be
 	bool demanded = oldest && oldest->since < before;
 
 	*stall = (struct ocs_coordinator_stall){ .rank = -1, .since = before };
-	for (size_t i = 0; i < coordinator->ngroups; i++)
-		TAILQ_FOREACH(operation, &coordinator->groups[i]->operations, of_group)
-	operation_look(operation, demanded, stall);
+	for (size_t i = 0; i < coordinator->ngroups; i++) {
+		operation = TAILQ_FIRST(&coordinator->groups[i]->operations);
+		for (; operation; operation = TAILQ_NEXT(operation, of_group))
+			operation_look(operation, demanded, stall);
+	}
 	return stall->rank >= 0;
 }

@@ -95,7 +95,7 @@ struct controller {
 	int key_fd; /* of the key, which is the lock of this job's controllers, too */
 	struct link *links;
 	int nlinks, nunproven;
-	int spare;	     /* descriptor */
+	int spare; /* descriptor */
 	struct senders *senders;
 	bool again;	     /* a link was lost: what follows is to be done before the next wait */
 	struct step *step;   /* that has the circuits: a rank of it has named a group */
