@@ -15,6 +15,7 @@
 
 #define PAUSE_US 20000
 #define SEEKS_MAX 5
+#define AGAIN_S 5
 #define SECOND INT64_C(1000000000)
 #define UNREAD_MAX (64U << 20)
 
@@ -22,7 +23,9 @@
 static void *controller_seek(void *data)
 {
 	struct agent *agent = data;
-	int64_t deadline = ocs_now_ns() + agent->wait_s * SECOND;
+	/* The next controller is there already, if there is one. */
+	bool again = agent->seeks > 1 && agent->wait_s > AGAIN_S;
+	int64_t deadline = ocs_now_ns() + (again ? AGAIN_S : agent->wait_s) * SECOND;
 	uint64_t one = 1;
 
 	do {
