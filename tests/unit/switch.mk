@@ -59,7 +59,7 @@ check_PROGRAMS += test_switch_lost
 test_switch_lost_SOURCES = switch/test_switch_lost.c
 test_switch_lost_LDADD = $(SWITCH) $(CMOCKA_LIBS)
 
-dist_check_SCRIPTS += house/test_storm_judge.sh
+dist_check_SCRIPTS += house/test_storm_judge.sh house/test_soak_judge.sh
 check_PROGRAMS += test_switch_withhold
 test_switch_withhold_SOURCES = switch/test_switch_withhold.c switch/tl1_peer.c switch/tl1_peer.h
 test_switch_withhold_LDADD = $(SWITCH) $(CMOCKA_LIBS)
