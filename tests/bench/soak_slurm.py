@@ -101,7 +101,7 @@ class Faults:
         return [lambda: self.c.spawn(["ocsd", "--foreground", "--fabric", self.c.yaml], self.c.path("ocsd.log"))]
 
     def slurmctld(self):
-        self.soak.note("slurmctld", jobs=sorted({row["name"] for row in self.soak.queue.values()} | self.soak.unseen))
+        self.soak.note("slurmctld", jobs=sorted(self.soak.unsaved()))
         self.c.kill("slurmctld")
         return [lambda: self.c.spawn(["slurmctld", "-D"], self.c.path("slurmctld.err"))]
 
@@ -148,6 +148,7 @@ class Soak:
         self.c, self.rng, self.jobs = cluster, rng, jobs
         # UNSEEN have been submitted and were not in the queue yet; YOUNG of them only just now
         self.queue, self.young, self.unseen, self.mending, self.children = {}, {}, set(), [], []
+        self.seen = {}      # when each was last in the queue
         self.serial, self.found, self.checkpoints, self.most = 0, [], 0, 0
         self.counts, self.sums = collections.Counter(), None
         self.log = open(cluster.path("faults"), "w", encoding="ascii")
@@ -159,6 +160,10 @@ class Soak:
         self.counts[kind] += 1
         self.log.write(json.dumps({"t": time.time(), "kind": kind, **more}) + "\n")
         self.log.flush()
+
+    def unsaved(self):
+        """The jobs that a slurmctld which is killed now may forget: it saves its state some seconds after a change."""
+        return self.unseen | {name for name, when in self.seen.items() if time.monotonic() < when + 15}
 
     def start(self, words, text=None, user=None):
         """A command that nobody waits for."""
@@ -206,6 +211,7 @@ class Soak:
         for row in self.queue.values():
             self.young.pop(row["name"], None)
             self.unseen.discard(row["name"])
+            self.seen[row["name"]] = time.monotonic()
         self.young = {name: since for name, since in self.young.items() if time.monotonic() < since + 5}
         self.most = max(self.most, sum(row["state"] == "R" for row in self.queue.values()))
         lost, gone = self.c.lost(), {}
