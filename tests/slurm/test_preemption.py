@@ -213,6 +213,14 @@ def test_a_promise_dies_with_its_job(tiers):
     assert tiers.state(victim) == "RUNNING"
 
 
+def preempts(cluster, job):
+    """The first reason of JOB that names victims: the main scheduler puts another one in its place at times."""
+    def reason():
+        text = cluster.job(job)["Reason"]
+        return text if "preempts" in text else None
+    return cluster.until(reason, 20, lambda: cluster.job(job))
+
+
 def test_who_leaves_anyhow_is_taken_first(tiers):
     """Victims in their grace time cost the next one nothing, though others may be cheaper."""
     firm, victim, leave = left_waiting(tiers)
@@ -221,13 +229,12 @@ def test_who_leaves_anyhow_is_taken_first(tiers):
     fresh = on(tiers, "n[4-7]", "4x4x4", "-p", "cheap")
     tiers.running(fresh)
     small = urgent(tiers)
-    tiers.until(lambda: "preempts" in tiers.job(small)["Reason"], 20, lambda: tiers.job(small))
-    assert ":_%d;" % victim in tiers.job(small)["Reason"] + ";", tiers.job(small)
+    assert ":_%d;" % victim in preempts(tiers, small) + ";"
     untouched(tiers, [fresh])
     tiers.run(["scancel", str(small)])
     # Two cubes take one more besides.
     large = urgent(tiers, "8x4x4")
-    tiers.until(lambda: "preempts" in tiers.job(large)["Reason"], 20, lambda: tiers.job(large))
+    preempts(tiers, large)
     tiers.wait(fresh, "PREEMPTED")
     assert tiers.state(victim) == "RUNNING"
     leave()
