@@ -58,7 +58,7 @@ struct ocs_coordinator_output {
 		/* What the job is told, once each: */
 		OCS_COORDINATOR_RING,	     /* RAIL has the giant ring from now on */
 		OCS_COORDINATOR_RAIL_FAILED, /* RAIL is of no use; others take its groups */
-		OCS_COORDINATOR_LOST,	     /* RANK */
+		OCS_COORDINATOR_LOST,	     /* RANK; GROUP is in an operation with it, or 0 */
 		OCS_COORDINATOR_OVER,	     /* no operation will be granted: ERROR */
 	} kind;
 	enum ocs_coordinator_error error;

@@ -389,12 +389,33 @@ static void group_lose(struct ocs_coordinator *coordinator, struct group *group,
 	}
 }
 
+/* A group in an operation of which RANK goes away, or 0. */
+static uint64_t group_open(const struct ocs_coordinator *coordinator, int rank)
+{
+	for (size_t i = 0; i < coordinator->ngroups; i++) {
+		const struct group *group = coordinator->groups[i];
+		const struct operation *operation;
+
+		if (member_find(group, rank) < 0)
+			continue;
+		for (operation = TAILQ_FIRST(&group->operations); operation;
+		     operation = TAILQ_NEXT(operation, of_group))
+			if (operation->state == OPERATION_OPEN)
+				return group->id;
+	}
+	return 0;
+}
+
 void ocs_coordinator_rank_lost(struct ocs_coordinator *coordinator, int rank, int64_t now)
 {
+	struct ocs_coordinator_output *output;
+
 	if (rank < 0 || rank >= coordinator->options.ranks || coordinator->lost[rank])
 		return;
 	coordinator->lost[rank] = true;
-	ocs_coordinator_emit(coordinator, OCS_COORDINATOR_LOST)->rank = rank;
+	output = ocs_coordinator_emit(coordinator, OCS_COORDINATOR_LOST);
+	output->rank = rank;
+	output->group = group_open(coordinator, rank);
 	for (size_t i = 0; i < coordinator->ngroups; i++) {
 		int member = member_find(coordinator->groups[i], rank);
 

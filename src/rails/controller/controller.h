@@ -48,22 +48,24 @@ struct step_group {
 	int nlinks, room;
 };
 
+enum step_away {
+	RANK_HERE,
+	RANK_ENDED, /* it said goodbye */
+	RANK_KILLED,
+	RANK_NODE_LOST,
+	RANK_TOLD, /* the others know */
+};
+
 struct step {
 	uint32_t number, total;
 	bool free;     /* another one has, or had, the circuits: it runs without gates to its end */
 	uint32_t seen; /* ranks whose agents have come */
 	struct link **by_rank;
 	int *nodes;
-	enum step_away {
-		RANK_HERE,
-		RANK_ENDED, /* it said goodbye */
-		RANK_KILLED,
-		RANK_NODE_LOST,
-		RANK_TOLD, /* the others know */
-	} *
-		away;
-	bool stalled;	 /* a rank keeps others waiting, and they know */
-	int64_t look_at; /* whether one does */
+	enum step_away *away; /* of each rank */
+	int told;	      /* ranks that are away */
+	bool stalled;	      /* a rank keeps others waiting, and they know */
+	int64_t look_at;      /* whether one does */
 	int nlinks;
 	int64_t deadline; /* until which all have to be there, if it has the circuits */
 	struct ocs_coordinator
@@ -155,6 +157,9 @@ void senders_run(struct senders *senders);
 /* A fault: the step that has the circuits is told, and the log. */
 void fault_tell(struct controller *controller, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* RANK is gone while an operation of GROUP was under way: those that are in it may end of an error of their own, and
+ * never ask for circuits again.  One that said goodbye is not news. */
+void fault_rank_killed(struct controller *controller, uint64_t group, int rank);
 /* An operation of GROUP failed since ranks of it are gone: which ones, once each. */
 void fault_rank_lost(struct controller *controller, uint64_t group);
 void fault_ocsd_back(struct controller *controller);

@@ -16,6 +16,7 @@
 
 #define SECOND INT64_C(1000000000)
 #define LOOK (10 * SECOND)
+#define RANKS_TOLD 20	   /* of a step; a process shows no more lines anyway */
 #define AWAY (10 * SECOND) /* an ocsd that restarts is no news for a job */
 
 /* TEXT to the agents of STEP, or to all that are not of a step without gates: the first rank that is there has to
@@ -54,25 +55,42 @@ void fault_tell(struct controller *controller, const char *format, ...)
 	free(text);
 }
 
-void fault_rank_lost(struct controller *controller, uint64_t group)
+/* RANK of a group of COUNT, of which the others are told once. */
+static void rank_tell(struct controller *controller, int rank, int count, const char *what)
 {
 	struct step *step = controller->step;
+	enum step_away away = step->away[rank];
+	const char *how = away == RANK_ENDED	 ? "has ended" :
+			  away == RANK_NODE_LOST ? "is gone with its node or its agent" :
+						   "is gone without a goodbye, killed perhaps";
+
+	if (away == RANK_HERE || away == RANK_TOLD)
+		return;
+	step->away[rank] = RANK_TOLD;
+	/* All ranks of a job that is cancelled go at once. */
+	if (step->told++ < RANKS_TOLD)
+		fault_tell(controller, "rank %d %s; operations of %d ranks that %s it fail", rank,
+			   how, count, what);
+	else
+		ocs_rails_log("rank %d %s", rank, how);
+}
+
+void fault_rank_killed(struct controller *controller, uint64_t group, int rank)
+{
 	int count = 0;
-	const int *ranks = ocs_coordinator_ranks(step->coordinator, group, &count);
 
-	for (int i = 0; i < count; i++) {
-		enum step_away *away = &step->away[ranks[i]];
+	ocs_coordinator_ranks(controller->step->coordinator, group, &count);
+	if (controller->step->away[rank] != RANK_ENDED)
+		rank_tell(controller, rank, count, "are under way with");
+}
 
-		if (*away == RANK_HERE || *away == RANK_TOLD)
-			continue;
-		fault_tell(controller, "rank %d %s; operations of %d ranks that wait for it fail",
-			   ranks[i],
-			   *away == RANK_ENDED	   ? "has ended" :
-			   *away == RANK_NODE_LOST ? "is gone with its node or its agent" :
-						     "is gone without a goodbye, killed perhaps",
-			   count);
-		*away = RANK_TOLD;
-	}
+void fault_rank_lost(struct controller *controller, uint64_t group)
+{
+	int count = 0;
+	const int *ranks = ocs_coordinator_ranks(controller->step->coordinator, group, &count);
+
+	for (int i = 0; i < count; i++)
+		rank_tell(controller, ranks[i], count, "wait for");
 }
 
 /* ---- ranks that others wait for ---- */

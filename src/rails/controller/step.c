@@ -201,6 +201,8 @@ static void output_take(struct controller *controller, const struct ocs_coordina
 			   output->rail);
 		break;
 	case OCS_COORDINATOR_LOST:
+		if (output->group)
+			fault_rank_killed(controller, output->group, output->rank);
 		break;
 	case OCS_COORDINATOR_OVER:
 		fault_tell(controller, "operations end with an error from now on: %s",

@@ -265,6 +265,24 @@ def test_deaths(folder):
            and told[0][1].startswith("rank 1 is gone without a goodbye"), told)
     result("once", job.text().count("operations of 4 ranks that wait for it fail") == 1, job.text())
     result("all end in good order", not job.end())
+    job = Job(folder)
+    job.step()
+    everyone = list(range(4))
+    group = [job.ranks[rank].group(everyone)[0] for rank in everyone][0]
+    for rank in everyone:
+        job.ranks[rank].write(ARRIVE, group, 0)
+    granted = [job.ranks[rank].letter()[1:4] for rank in everyone]
+    job.ranks[1].close()
+    told = job.ranks[0].fault()
+    result("a rank that dies in the middle of an operation is told before others wait for it",
+           granted == [(0, group, 0)] * 4 and told and told[1].startswith("rank 1 is gone without a goodbye")
+           and "under way with it" in told[1], (granted, told, job.text()))
+    for rank in (0, 2, 3):
+        job.ranks[rank].next[group] = 1
+        job.ranks[rank].leave(group)
+    result("the next one fails", [job.ranks[rank].enter(group) for rank in (0, 2, 3)] == [RANK_LOST] * 3, job.text())
+    result("and it is told once", job.text().count("rank 1 is gone without a goodbye") == 1, job.text())
+    result("all end in good order", not job.end())
     job = die("a rank leaves in good order", 1, RANK_LOST, lambda job: job.ranks[1].goodbye())
     result("and no word of it", "is gone" not in job.text().replace("agent is gone", ""), job.text())
     result("all end in good order", not job.end())
