@@ -14,6 +14,7 @@
 enum way {
 	PAPER,	  /* steps of the geometric sequence */
 	STEPS,	  /* steps by search */
+	RINGS,	  /* the same, and all interfaces for rings, none for pairs */
 	EXPANDER, /* the same, and an expander on what AllReduce does not need */
 	KAUTZ,	  /* the same, and with the ring a Kautz graph: directed only */
 };
@@ -108,9 +109,9 @@ static int spare_count(int degree, uint64_t failed, int budget)
  * busiest member, at least one where ports allow, the rest to the heaviest.  ONE:
  * no more than one each. */
 static void rings_share(struct ocs_plan *plan, const int *order, int first, const uint64_t *failed,
-			bool one, int trees)
+			bool one, int budget, int trees)
 {
-	int budget = ports_split(plan), most = plan->degree - TREE_PORTS * trees;
+	int most = plan->degree - TREE_PORTS * trees;
 	bool one_more = false;
 	int *spare = ocs_calloc(plan->servers, sizeof(int));
 	double *bytes = ocs_calloc(plan->servers, sizeof(double));
@@ -191,8 +192,9 @@ static int plan_build(struct ocs_plan *plan, const struct ocs_plan_request *requ
 	}
 	/* without a demand nobody knows what AllReduce needs: one ring, which is the
 	 * one that stock NCCL uses */
-	rings_share(plan, order, first, request->failed, way >= EXPANDER && !request->demand,
-		    trees);
+	rings_share(plan, order, way == RINGS ? -1 : first, request->failed,
+		    way >= EXPANDER && !request->demand,
+		    way == RINGS ? plan->degree : ports_split(plan), trees);
 	for (int g = 0; g < plan->ngroups; g++) {
 		struct ocs_plan_group *group = &plan->groups[g];
 
@@ -207,7 +209,8 @@ static int plan_build(struct ocs_plan *plan, const struct ocs_plan_request *requ
 			ocs_plan_steps_best(group->nmembers, group->nrings, plan->directed,
 					    group->steps);
 	}
-	ocs_plan_assign(plan, order, plan->mp, request->failed, way != PAPER, trees,
+	ocs_plan_assign(plan, order, way == RINGS ? NULL : plan->mp, request->failed, way != PAPER,
+			trees,
 			way == KAUTZ	? OCS_PLAN_KAUTZ :
 			way == EXPANDER ? OCS_PLAN_RANDOM :
 					  OCS_PLAN_NOTHING);
@@ -347,7 +350,15 @@ static struct ocs_plan *way_plan(const struct ocs_plan_request *request, enum wa
 	return plan_attempt(request, false, way, err);
 }
 
-/* The best of what is nowhere worse than the paper's plan. */
+/* Is OTHER allowed in place of BEST?  Rings alone need less bandwidth for the traffic that is known; others are nowhere
+ * worse than the paper's plan.  A Kautz graph always has short ways, but not always even loads. */
+static bool way_allowed(enum way way, const struct ocs_plan *other, const struct ocs_plan *best,
+			const struct ocs_plan *paper)
+{
+	return way == RINGS || no_worse(other, way == KAUTZ ? best : paper);
+}
+
+/* The best of what is nowhere worse than the paper's plan, and never worse than rings alone. */
 static struct ocs_plan *plan_choose(const struct ocs_plan_request *request, struct ocs_plan *paper)
 {
 	struct ocs_plan *best = paper;
@@ -359,12 +370,13 @@ static struct ocs_plan *plan_choose(const struct ocs_plan_request *request, stru
 			continue;
 		if (way == KAUTZ && (!request->directed || request->servers > KAUTZ_SERVERS))
 			continue;
+		if (way == RINGS && !paper->mp)
+			continue;
 		other = way_plan(request, way, NULL);
-		/* a Kautz graph always has short ways, but not always even loads */
-		/* and before all, the trees that were asked for */
+		/* before all, the trees that were asked for */
 		if (other && trees_count(other) >= trees_count(best) &&
 		    (trees_count(other) > trees_count(best) ||
-		     (no_worse(other, way == KAUTZ ? best : paper) && plan_better(other, best)))) {
+		     (way_allowed(way, other, best, paper) && plan_better(other, best)))) {
 			if (best != paper)
 				ocs_plan_destroy(best);
 			best = other;

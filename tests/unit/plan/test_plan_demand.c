@@ -121,6 +121,67 @@ static void test_mp(void **state)
 	}
 }
 
+/* Traffic of pairs: the same of all, or drawn (every eighth has up to ten times as much), or one
+ * heavy pair for each server. */
+static void pairs_draw(long long *mp, int n, int kind, unsigned seed)
+{
+	for (int i = 0; i < n; i++)
+		for (int j = 0; j < n; j++) {
+			long long drawn;
+
+			seed = seed * 1103515245u + 12345u;
+			drawn = seed >> 29 ? 1 + (seed >> 16) % 5 : 1 + (seed >> 8) % 50;
+			if (kind == 0)
+				drawn = 3;
+			else if (kind == 2)
+				drawn = j == (i + n / 2) % n ? 500 : 0;
+			mp[i * n + j] = i == j ? 0 : drawn;
+		}
+}
+
+/* Pairs get circuits only where that carries their traffic over fewer hops than rings on all interfaces would: an
+ * all-to-all of everybody does not. */
+static void test_rings_alone(void **state)
+{
+	enum { N = 32 };
+	int rings_won = 0, pairs_won = 0;
+
+	(void)state;
+	for (int way = 0; way < 24; way++) {
+		long long mp[N * N], none[N * N] = { 0 };
+		struct ocs_plan_request request = {
+			.servers = N,
+			.degree = way & 4 ? 6 : 4,
+			.routes = true,
+			.best = true,
+			.directed = way & 1,
+			.any_port = way & 2,
+		};
+		struct ocs_plan *plan, *alone;
+		char *text;
+
+		pairs_draw(mp, N, way / 8, (unsigned)way);
+		text = demand_text(N, 60, none);
+		request.demand = text;
+		alone = plan_make(&request);
+		free(text);
+		text = demand_text(N, 60, mp);
+		request.demand = text;
+		plan = plan_make(&request);
+		free(text);
+		assert_true(fabs(tax(plan, mp) - plan->bandwidth_tax) < 1e-9);
+		assert_true(plan->bandwidth_tax <= tax(alone, mp) + 1e-9);
+		if (plan->groups[0].nrings == alone->groups[0].nrings)
+			rings_won++;
+		else
+			pairs_won++;
+		ocs_plan_destroy(plan);
+		ocs_plan_destroy(alone);
+	}
+	assert_true(rings_won >= 4);
+	assert_true(pairs_won >= 4);
+}
+
 /* Several paths for pairs with traffic: the k shortest, without repetition. */
 static void test_paths(void **state)
 {
@@ -344,9 +405,10 @@ static void test_bad_demand(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mp),	 cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_mp_alone), cmocka_unit_test(test_coins),
-		cmocka_unit_test(test_groups),	 cmocka_unit_test(test_bad_demand),
+		cmocka_unit_test(test_mp),	   cmocka_unit_test(test_rings_alone),
+		cmocka_unit_test(test_paths),	   cmocka_unit_test(test_mp_alone),
+		cmocka_unit_test(test_coins),	   cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_bad_demand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
