@@ -14,9 +14,9 @@
 enum way {
 	PAPER,	  /* steps of the geometric sequence */
 	STEPS,	  /* steps by search */
-	RINGS,	  /* the same, and all interfaces for rings, none for pairs */
 	EXPANDER, /* the same, and an expander on what AllReduce does not need */
 	KAUTZ,	  /* the same, and with the ring a Kautz graph: directed only */
+	RINGS,	  /* steps by search, all interfaces for rings and none for pairs */
 };
 
 #define KAUTZ_SERVERS 256 /* beyond, its busiest links carry more than an expander's */
@@ -350,20 +350,24 @@ static struct ocs_plan *way_plan(const struct ocs_plan_request *request, enum wa
 	return plan_attempt(request, false, way, err);
 }
 
-/* Is OTHER allowed in place of BEST?  Rings alone need less bandwidth for the traffic that is known; others are nowhere
- * worse than the paper's plan.  A Kautz graph always has short ways, but not always even loads. */
-static bool way_allowed(enum way way, const struct ocs_plan *other, const struct ocs_plan *best,
-			const struct ocs_plan *paper)
+/* Is OTHER, which is made by WAY, to be taken for BEST?  Rings alone are, where their busiest
+ * circuit carries less; others where they are better and nowhere worse than the paper's plan. */
+static bool way_wins(enum way way, const struct ocs_plan *other, const struct ocs_plan *best,
+		     const struct ocs_plan *paper)
 {
-	return way == RINGS || no_worse(other, way == KAUTZ ? best : paper);
+	if (way == RINGS)
+		return other->busiest_bytes < best->busiest_bytes * (1 - SLACK);
+	/* a Kautz graph always has short ways, but not always even loads */
+	return no_worse(other, way == KAUTZ ? best : paper) && plan_better(other, best);
 }
 
-/* The best of what is nowhere worse than the paper's plan, and never worse than rings alone. */
+/* The best of what is nowhere worse than the paper's plan, and on its busiest circuit never worse than rings
+ * alone. */
 static struct ocs_plan *plan_choose(const struct ocs_plan_request *request, struct ocs_plan *paper)
 {
 	struct ocs_plan *best = paper;
 
-	for (enum way way = STEPS; way <= KAUTZ; way++) {
+	for (enum way way = STEPS; way <= RINGS; way++) {
 		struct ocs_plan *other;
 
 		if (way == STEPS && !request->demand && request->servers > STEPS_SERVERS)
@@ -375,8 +379,7 @@ static struct ocs_plan *plan_choose(const struct ocs_plan_request *request, stru
 		other = way_plan(request, way, NULL);
 		/* before all, the trees that were asked for */
 		if (other && trees_count(other) >= trees_count(best) &&
-		    (trees_count(other) > trees_count(best) ||
-		     (way_allowed(way, other, best, paper) && plan_better(other, best)))) {
+		    (trees_count(other) > trees_count(best) || way_wins(way, other, best, paper))) {
 			if (best != paper)
 				ocs_plan_destroy(best);
 			best = other;

@@ -30,6 +30,8 @@ struct graph {
 	int *in_first, *in_list;   /* arcs into each vertex */
 	int *out_first, *out_list; /* arcs out of each vertex */
 	long *load;		   /* per arc: pairs that cross it */
+	double *bytes;		   /* per arc: of the demand */
+	double *flow;		   /* per vertex: bytes to the destination at hand */
 	int *dist, *order, *next;  /* of the destination at hand */
 	double *cost;		   /* price of the way to it */
 	bool steep;		   /* BALANCE: see price() below */
@@ -69,6 +71,8 @@ static void graph_build(const struct ocs_plan *plan, struct graph *graph)
 	index_build(graph, false, &graph->in_first, &graph->in_list);
 	index_build(graph, true, &graph->out_first, &graph->out_list);
 	graph->load = ocs_calloc(graph->narcs + 1, sizeof(*graph->load));
+	graph->bytes = ocs_calloc(graph->narcs + 1, sizeof(*graph->bytes));
+	graph->flow = ocs_calloc(graph->n, sizeof(*graph->flow));
 	graph->dist = ocs_calloc(graph->n, sizeof(int));
 	graph->order = ocs_calloc(graph->n, sizeof(int));
 	graph->next = ocs_calloc(graph->n, sizeof(int));
@@ -85,6 +89,8 @@ static void graph_free(struct graph *graph)
 	free(graph->out_first);
 	free(graph->out_list);
 	free(graph->load);
+	free(graph->bytes);
+	free(graph->flow);
 	free(graph->dist);
 	free(graph->order);
 	free(graph->next);
@@ -289,12 +295,13 @@ struct traffic {
 
 /* Adds what goes to TARGET.  A ring AllReduce of b bytes sends 2 b (k - 1) / k to
  * the next member; with a ring of its own that is one hop. */
-static void traffic_add(const struct ocs_plan *plan, const struct graph *graph, int target,
+static void traffic_add(const struct ocs_plan *plan, struct graph *graph, int target,
 			struct traffic *traffic)
 {
-	for (int v = 0; plan->mp && v < plan->servers; v++) {
-		double bytes = plan->mp[(size_t)v * plan->servers + target];
+	for (int v = 0; v < plan->servers; v++) {
+		double bytes = plan->mp ? plan->mp[(size_t)v * plan->servers + target] : 0;
 
+		graph->flow[v] = v == target ? 0 : bytes;
 		traffic->bytes += bytes;
 		traffic->carried += bytes * graph->hops[v];
 	}
@@ -304,15 +311,55 @@ static void traffic_add(const struct ocs_plan *plan, const struct graph *graph, 
 
 		for (int i = 0; k > 1 && group->bytes && i < k; i++) {
 			double bytes = 2.0 * (double)group->bytes * (k - 1) / k;
+			int before = group->members[(i + k - 1) % k];
 
 			if (group->members[i] != target)
 				continue;
 			traffic->bytes += bytes;
-			traffic->carried +=
-				bytes *
-				(group->nrings ? 1 : graph->hops[group->members[(i + k - 1) % k]]);
+			traffic->carried += bytes * (group->nrings ? 1 : graph->hops[before]);
+			graph->flow[before] += group->nrings ? 0 : bytes;
 		}
 	}
+	for (int i = graph->n - 1; i > 0; i--) {
+		int v = graph->order[i], arc = graph->next[v];
+
+		graph->bytes[arc] += graph->flow[v];
+		graph->flow[graph->arcs[arc].to] += graph->flow[v];
+	}
+}
+
+/* What the rings of a group send over each of their circuits in one direction. */
+static double ring_bytes(const struct ocs_plan *plan, int g)
+{
+	const struct ocs_plan_group *group = &plan->groups[g];
+	int k = group->nmembers, ways = group->nrings * (plan->directed || k == 2 ? 1 : 2);
+
+	return ways ? 2.0 * (double)group->bytes * (k - 1) / k / ways : 0;
+}
+
+/* Bytes on the busiest circuit; circuits between the same servers share what goes between them. */
+static double busiest_find(const struct ocs_plan *plan, const struct graph *graph)
+{
+	double most = 0;
+
+	for (int e = 0; e < graph->narcs; e++) {
+		const struct arc *arc = &graph->arcs[e];
+		double bytes = 0;
+		int count = 0;
+
+		for (int o = graph->out_first[arc->from]; o < graph->out_first[arc->from + 1];
+		     o++) {
+			int other = graph->out_list[o];
+
+			if (graph->arcs[other].to != arc->to)
+				continue;
+			bytes += graph->bytes[other];
+			count++;
+		}
+		bytes = bytes / count + (arc->group < 0 ? 0 : ring_bytes(plan, arc->group));
+		most = bytes > most ? bytes : most;
+	}
+	return most;
 }
 
 struct passes {
@@ -391,6 +438,7 @@ int ocs_plan_measure(struct ocs_plan *plan, bool routes, bool balance)
 		if (graph.load[e] > load)
 			load = graph.load[e];
 	plan->max_link_load = load;
+	plan->busiest_bytes = busiest_find(plan, &graph);
 	free(how.trees);
 	graph_free(&graph);
 	return rc;

@@ -69,6 +69,8 @@ struct ocs_plan {
 	double max_link_load; /* uniform all-to-all of one unit a pair */
 	double bandwidth_tax; /* bytes times hops over bytes of the demand; 1: all
 				 * traffic goes straight */
+	double busiest_bytes; /* of the demand, on the circuit that carries most, one
+				 * direction; 0 if read from JSON */
 	char *assignment;     /* how circuits were given to switches, a sentence */
 };
 
