@@ -372,8 +372,10 @@ static void moe_variables(const struct job *job, const struct ocs_node_contents 
 	ocs_node_sockets_name(job->request, key, text);
 	for (int i = 0; i < job->nnodes; i++)
 		if (strcmp(job->nodes[i], job->request->node) == 0)
-			ocs_text_add(text, "SLURM_OCS_MOE_GROUP=%d\nSLURM_OCS_MOE_SERVER=%d\n",
-				     i / job->group_servers, i % job->group_servers);
+			ocs_text_add(
+				text,
+				"SLURM_OCS_MOE_GROUP=%d\nSLURM_OCS_MOE_SERVER=%d\nSLURM_OCS_MOE_SERVERS=%d\n",
+				i / job->group_servers, i % job->group_servers, job->group_servers);
 }
 
 static int env_text(const struct job *job, struct ocs_node_contents *contents,

@@ -85,6 +85,8 @@ struct json_object *ocs_node_region(const struct ocs_node_request *request,
 	if (section->interfaces && section->interfaces[0].speed)
 		json_object_object_add(json, OCS_REGION_SPEED,
 				       json_object_new_int(section->interfaces[0].speed));
+	if (section->change_ms)
+		ocs_field_add_number(json, OCS_FIELD_CHANGE_MS, section->change_ms);
 	for (int i = 0; i < section->degree; i++)
 		json_object_array_add(
 			numa, json_object_new_int(

@@ -14,6 +14,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "net"))
 from moelab import nic_lines      # noqa: E402
 
 
+def nics_yaml(degree, speed=200):
+    """The key `interfaces`, with the addresses that tests/net/moelab.py gives to optical NICs."""
+    return "    interfaces: [%s]\n" % ", ".join(
+        '{name: ocs%d, speed: %d, address: "10.78.{server + 1}.%d/16"}' % (p, speed, p + 1) for p in range(degree))
+
+
 class RegionCluster(Cluster):
     """One region of SERVERS with DEGREE optical NICs; MBIT each.  With APART each server has a /tmp of its own, in which of
     the common one there is what the cluster itself needs.  TCP: jobs get the addresses of the NICs

@@ -11,7 +11,7 @@ import pathlib
 import pytest
 
 from conftest import living
-from regioncluster import RegionCluster
+from regioncluster import RegionCluster, nics_yaml
 
 SERVERS, DEGREE, LAYERS = 4, 1, 3
 NET = pathlib.Path(__file__).resolve().parent.parent / "net"
@@ -91,9 +91,6 @@ def test_daemons_die(cluster):
         assert len(lines(rank)) == len(lines())
 
 
-# Optical NICs have the addresses that tests/net/moelab.py gives them.
-NICS = "    interfaces: [%s]\n" % ", ".join("{name: ocs%d, speed: 200, address: \"10.78.{server + 1}.%d/16\"}" % (p, p + 1)
-                                          for p in range(2))
 RELAYED = """export OCS_MOE_LIBRARY={stage}/libexec/slurm-ocs/libocsmoe.so PYTHONDONTWRITEBYTECODE=1
 srun --ntasks-per-node=1 bash -c 'until ls -d /tmp/ocs-moe-* > {out}/sockets.$SLURM_PROCID 2>&1; do sleep 0.1; done
     exec /usr/bin/python3 {net}/moe_steps.py {config} $SLURM_PROCID'
@@ -103,7 +100,7 @@ srun --ntasks-per-node=1 bash -c 'until ls -d /tmp/ocs-moe-* > {out}/sockets.$SL
 @pytest.fixture
 def nodes():
     with living(RegionCluster, cubes=1, edge=2, tile=(2, 2, 2), servers=SERVERS, degree=2, mbit=200, region_xpus=1,
-                delay_ms=1, apart=True, region_yaml=NICS, more_yaml="limits: {topologies_per_second: 200}\n") as made:
+                delay_ms=1, apart=True, region_yaml=nics_yaml(2), more_yaml="limits: {topologies_per_second: 200}\n") as made:
         yield made
 
 

@@ -31,6 +31,10 @@ check_PROGRAMS += test_moe_alltoall
 test_moe_alltoall_SOURCES = moe/test_moe_alltoall.c moe/gates.c moe/gates.h
 test_moe_alltoall_LDADD = $(S)/moe/libocs_moe_job.la $(MOE_LIBS)
 
+check_PROGRAMS += test_moe_steps
+test_moe_steps_SOURCES = moe/test_moe_steps.c
+test_moe_steps_LDADD = $(S)/moe/libocs_moe_job.la $(MOE_LIBS)
+
 check_PROGRAMS += test_moe_gate
 test_moe_gate_SOURCES = moe/test_moe_gate.c moe/gates.c moe/gates.h
 test_moe_gate_LDADD = $(S)/moe/libocs_moe_job.la $(MOE_LIBS)

@@ -68,7 +68,8 @@ struct controller {
 	char *key;
 	const char *address, *ocsd_key, *user;
 	int layers, port;
-	double token_bytes, first, each, timeout;
+	double token_bytes, timeout;
+	double first, each; /* s that an exchange takes; first < 0: as region.json has it */
 	/* ocsd: */
 	struct ocs_client *client;
 	double seek_at;

@@ -40,7 +40,7 @@ static const char usage[] =
 	"      --layers N        of the model ($OCS_MOE_LAYERS, else 64)\n"
 	"      --token-bytes N   that an all-to-all sends for a token ($OCS_MOE_TOKEN_BYTES, else 8192)\n"
 	"      --switching FIRST,EACH  seconds until one exchanged circuit carries, and for each further\n"
-	"                        one (0.05,0.001)\n"
+	"                        one (what region.json has, else 0.05,0.001)\n"
 	"      --port PORT       at which ranks listen on optical NICs (7100)\n"
 	"      --timeout SECONDS after which an exchange, or a question of a relay, is given up (10)\n"
 	"      --relay HOST      be a relay to the controller on HOST, a name or an address\n"
@@ -325,7 +325,7 @@ static int controller_main(struct controller *controller, const struct command *
 int main(int argc, char **argv)
 {
 	struct controller controller = {
-		.token_bytes = 8192, .first = 0.05, .each = 0.001, .timeout = 10, .listener = -1
+		.token_bytes = 8192, .first = -1, .timeout = 10, .listener = -1
 	};
 	struct command command = {
 		.layers = 64, .port = 7100, .ports = OCS_RENDEZVOUS_PORTS, .parent = -1

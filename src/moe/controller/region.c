@@ -16,6 +16,8 @@
 #include "src/util/text.h"
 
 #define FILE_MAX (16 << 20)
+#define SWITCHING 0.05 /* s, until the first circuit carries, and for each further one */
+#define SWITCHING_EACH 0.001
 #define SERVERS_MAX 4096
 #define NICS_MAX 64
 #define ENDS_MAX (1 << 20) /* NICs of all groups together */
@@ -70,6 +72,13 @@ static int group_read(struct controller *controller, int number, struct json_obj
 	return region_circuits_read(controller, row, &group->stand, err);
 }
 
+/* What an exchange takes: as the site has measured it for all circuits at once, MS, else a likely time. */
+static void switching_set(struct controller *controller, double ms)
+{
+	controller->first = ms > 0 ? ms / 1000 : SWITCHING;
+	controller->each = ms > 0 ? 0 : SWITCHING_EACH;
+}
+
 static int text_read(struct controller *controller, struct json_object *json, struct ocs_error *err)
 {
 	int64_t servers = ocs_field_number(json, OCS_FIELD_SERVERS, 0);
@@ -88,6 +97,8 @@ static int text_read(struct controller *controller, struct json_object *json, st
 	controller->ngroups = (int)groups;
 	controller->packets = (double)ocs_field_number(json, OCS_REGION_PACKET_NICS, 1);
 	controller->speed = (double)ocs_field_number(json, OCS_REGION_SPEED, 100000);
+	if (controller->first < 0)
+		switching_set(controller, (double)ocs_field_number(json, OCS_FIELD_CHANGE_MS, 0));
 	if (ocs_moe_wish_parse(ocs_field_text(json, OCS_FIELD_MOE, NULL), &controller->wish, err))
 		return -1;
 	controller->numa = ocs_calloc((size_t)nics, sizeof(*controller->numa));

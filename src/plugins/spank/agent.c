@@ -22,10 +22,6 @@
 #include "src/util/secret.h"
 #include "src/util/text.h"
 
-#define PRELOAD "LD_PRELOAD"
-#define PRELOAD_MAX 65536
-#define SHIMS "OCS_RAILS_SHIMS"
-
 static int number_compare(const void *a, const void *b)
 {
 	uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;
@@ -50,31 +46,6 @@ static char *ranks_text(spank_t spank, uint32_t count)
 		ocs_text_add(&text, "%s%u", i ? "," : "", ranks[i]);
 	free(ranks);
 	return ocs_text_take(&text);
-}
-
-/* What the tasks are to load: shims of LIST, "mpi,gloo", whose files are there. */
-static void preload_set(spank_t spank, const char *list)
-{
-	static const char *const kinds[] = { "nccl", "mpi", "gloo" };
-	char before[PRELOAD_MAX] = "";
-	struct ocs_text text = { 0 };
-
-	if (spank_getenv(spank, PRELOAD, before, sizeof(before)) == ESPANK_NOSPACE)
-		return;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		char *path = ocs_asprintf("%s/libocs-rails-%s.so", OCS_LIBEXEC, kinds[i]);
-
-		if ((!list || ocs_list_has(list, kinds[i], strlen(kinds[i]))) &&
-		    !strstr(before, path) && access(path, R_OK) == 0)
-			ocs_text_add(&text, "%s%s", text.length ? ":" : "", path);
-		free(path);
-	}
-	/* What the user has set stays, behind. */
-	if (text.length && *before)
-		ocs_text_add(&text, ":%s", before);
-	if (text.length)
-		spank_setenv(spank, PRELOAD, text.data, 1);
-	ocs_text_free(&text);
 }
 
 /* As KEY, a descriptor, allows.  0, or -1. */
@@ -131,26 +102,21 @@ void ocs_agent_start(spank_t spank, const struct ocs_settings *settings, const c
 		     const struct ocs_ranks *ranks)
 {
 	const char *node = getenv("SLURMD_NODENAME");
-	char *path, chosen[256] = "";
+	char *path;
 	uint32_t step;
 	int key;
 
 	spank_unsetenv(spank, OCS_RAILS_AGENT);
-	if (!settings->agent || !ranks || !node ||
-	    spank_get_item(spank, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
-	    step == SLURM_BATCH_SCRIPT || step == SLURM_INTERACTIVE_STEP ||
-	    step == SLURM_EXTERN_CONT)
+	if (!settings->agent || !ranks || !node || !ocs_step_of_tasks(spank, &step))
 		return;
 	path = ocs_asprintf("%s/agent.key", dir);
 	key = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	free(path);
 	if (key < 0)
 		return;
-	if (agent_run(spank, settings, dir, ranks, node, step, key) == 0) {
-		spank_getenv(spank, SHIMS, chosen, sizeof(chosen));
-		preload_set(spank, *chosen ? chosen : settings->shims);
-	} else {
+	if (agent_run(spank, settings, dir, ranks, node, step, key) == 0)
+		ocs_preload_set(spank, settings, OCS_SHIMS_RAILS);
+	else
 		slurm_error("spank_ocs: no agent of the job's rails here; its tasks have no gates");
-	}
 	close(key);
 }

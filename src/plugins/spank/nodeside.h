@@ -8,6 +8,8 @@
  * hook of that name returns. */
 
 #include <slurm/spank.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 struct ocs_ranks;
 struct ocs_settings;
@@ -29,6 +31,13 @@ void ocs_agent_start(spank_t spank, const struct ocs_settings *settings, const c
 /* The same for the relay of a job with experts, on a node without its controller. */
 void ocs_relay_start(spank_t spank, const struct ocs_settings *settings, const char *dir,
 		     const struct ocs_ranks *ranks);
+/* Whether this is a step of tasks, and none of a script or of what is outside of steps; then *STEP. */
+bool ocs_step_of_tasks(spank_t spank, uint32_t *step);
+/* The tasks of this step load the shims that are installed, or those that the user or the site has named. */
+enum ocs_shims { OCS_SHIMS_RAILS, OCS_SHIMS_MOE };
+void ocs_preload_set(spank_t spank, const struct ocs_settings *settings, enum ocs_shims which);
+/* Those of a job with experts, and where they are reached, if it has a controller. */
+void ocs_moe_shims_set(spank_t spank, const struct ocs_settings *settings);
 /* A line that ocs-node printed goes to slurmd's log. */
 void ocs_helper_line(const char *text);
 /* slurmd starts: tells ocsd, and takes away what a job that is over has left in this node's network. */

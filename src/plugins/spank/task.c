@@ -160,6 +160,7 @@ int ocs_user_init(spank_t spank, const struct ocs_settings *settings)
 			ocs_controller_start(spank, settings, dir);
 			ocs_agent_start(spank, settings, dir, job_ranks);
 			ocs_relay_start(spank, settings, dir, job_ranks);
+			ocs_moe_shims_set(spank, settings);
 		} else {
 			slurm_error("spank_ocs: %s", err.text);
 		}

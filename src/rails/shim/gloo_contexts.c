@@ -4,7 +4,6 @@
 /* Gloo's library, and its contexts: PyTorch makes one for each process group. */
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "src/rails/mailbox.h"
 #include "src/rails/shim/gloo_shim.h"
+#include "src/rails/shim/loaded.h"
 
 #define CONNECT                                                                          \
 	"_ZN4gloo10rendezvous7Context15connectFullMeshERNS0_5StoreERSt10shared_ptrINS_9" \
@@ -50,17 +50,6 @@ static struct gloo_context *_Atomic contexts; /* entries stay, their pointers ch
 
 /* -- the library ------------------------------------------------------------ */
 
-static int library_match(struct dl_phdr_info *info, size_t size, void *data)
-{
-	const char *name = strrchr(info->dlpi_name, '/');
-
-	(void)size;
-	if (!name || strncmp(name, "/libgloo.so", 11))
-		return 0;
-	*(void **)data = dlopen(info->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
-	return *(void **)data != NULL;
-}
-
 static void *library_find(const char *name)
 {
 	static _Atomic(void *) library;
@@ -69,7 +58,7 @@ static void *library_find(const char *name)
 	if (found)
 		return found;
 	if (!handle) {
-		dl_iterate_phdr(library_match, &handle);
+		handle = ocs_shim_loaded("libgloo.so");
 		atomic_store(&library, handle);
 	}
 	return handle ? dlsym(handle, name) : NULL;

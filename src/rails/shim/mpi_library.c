@@ -4,27 +4,15 @@
 /* The MPI library of this process, which may have been loaded late and privately. */
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "src/rails/shim/loaded.h"
 #include "src/rails/shim/mpi_shim.h"
 
 static struct mpi_library library;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
-
-static int library_match(struct dl_phdr_info *info, size_t size, void *data)
-{
-	const char *name = strrchr(info->dlpi_name, '/');
-
-	(void)size;
-	if (!name || strncmp(name, "/libmpi.so", 10))
-		return 0;
-	*(void **)data = dlopen(info->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
-	return *(void **)data != NULL;
-}
 
 static void *symbol_find(void *handle, const char *name)
 {
@@ -42,10 +30,9 @@ static void *symbol_find(void *handle, const char *name)
 
 static void library_find(void)
 {
-	void *handle = RTLD_DEFAULT;
+	void *handle =
+		dlsym(RTLD_DEFAULT, "PMPI_Init") ? RTLD_DEFAULT : ocs_shim_loaded("libmpi.so");
 
-	if (!dlsym(handle, "PMPI_Init"))
-		dl_iterate_phdr(library_match, &handle);
 #define FIND(NAME) library.NAME = (__typeof__(library.NAME))symbol_find(handle, "PMPI_" #NAME);
 	MPI_ALL(FIND)
 #undef FIND

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""Unmodified programs in a region, with --ocs-moe and nothing else: circuits follow their all-to-alls, and results are those
+of programs without circuits, whichever daemon dies."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import living
+from mpi_task import LATE, mpi_task
+from regioncluster import RegionCluster, nics_yaml
+
+SERVERS, DEGREE, MBIT = 4, 2, 100
+NET = pathlib.Path(__file__).resolve().parent.parent / "net"
+TASK = mpi_task("own=$(ip -o -4 address show packets | sed 's/.*inet \\([0-9.]*\\).*/\\1/')", "packets", "packets")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with living(RegionCluster, cubes=1, edge=2, tile=(2, 2, 2), servers=SERVERS, degree=DEGREE, mbit=MBIT, region_xpus=1,
+                delay_ms=1, apart=True, region_yaml=nics_yaml(DEGREE, MBIT) + "    change_ms: 10\n",
+                more_yaml="limits: {topologies_per_second: 200}\n") as made:
+        made.write("task", TASK)
+        os.chmod(made.path("task"), 0o755)
+        yield made
+
+
+class Job:
+    """One whose only step is COMMAND, each task in a shell of its own."""
+
+    def __init__(self, cluster, command, *options):
+        self.cluster = cluster
+        self.before = self.optical()
+        self.number = cluster.sbatch("-p", "moe", "--shape=ep:%d" % SERVERS, "--ntasks-per-node=1", *options, script=
+                                     "srun -N%d --ntasks-per-node=1 %s; echo ENDED $?" % (SERVERS, command))
+        cluster.running(self.number)
+
+    def optical(self):
+        """Bytes that have left by optical NICs."""
+        return sum(int(self.cluster.host(name, "cat", "/sys/class/net/ocs%d/statistics/tx_bytes" % p))
+                   for name in self.cluster.region_nodes for p in range(DEGREE))
+
+    def text(self):
+        path = pathlib.Path(self.cluster.path("out", "%d.out" % self.number))
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    def passes(self):
+        return len(re.findall("^pass ", self.text(), re.M))
+
+    def goes_on(self, more=4):
+        wanted = self.passes() + more
+        self.cluster.until(lambda: self.passes() >= wanted, 120, self.text)
+
+    def follows(self):
+        """Circuits change, and are used."""
+        seen, before = set(), self.optical()
+
+        def changed():
+            seen.add(tuple(sorted(map(tuple, self.cluster.patches()))))
+            return len(seen) > 2 and self.optical() > before + 1000000
+        self.cluster.until(changed, 120, lambda: "circuits that follow, not %d; %s" % (len(seen), self.text()))
+
+    def ended(self):
+        """Its output."""
+        self.cluster.until(lambda: "ENDED" in self.text(), 300, self.text)
+        assert "ENDED 0" in self.text() and "slurm-ocs:" not in self.text(), self.text()
+        self.sent = self.optical() - self.before
+        self.cluster.cancel_all()
+        return self.text()
+
+
+def controllers(cluster, words):
+    return cluster.out("pgrep -f '[o]cs-moe-controller .*%s' || true" % words).split()
+
+
+def test_mpi(cluster):
+    """MPI_Alltoallv of an Open MPI program, without circuits and with ones that follow."""
+    if not shutil.which("mpicc") or not shutil.which("mpirun"):
+        pytest.skip("Open MPI is not installed")
+    program = cluster.path("layers")
+    subprocess.run(["mpicc", "-O1", "-o", program, NET / "layers.c"], check=True)
+    command = "%s %s %s 32768 6" % (cluster.path("task"), cluster.path("out", "mpi"), program)
+    plain = Job(cluster, command)
+    text = plain.ended()
+    assert plain.sent < 100000
+    stop = cluster.path("out", "stop")
+    job = Job(cluster, command + " " + stop, "--ocs-moe")
+    job.follows()
+    cluster.kill("ocsd")
+    job.goes_on()
+    cluster.start_ocsd()
+    job.follows()
+    cluster.run(["kill", "-9", controllers(cluster, "--node 2")[0]])
+    job.goes_on()
+    cluster.run(["kill", "-9", *controllers(cluster, "--ocsd")])
+    job.goes_on()
+    pathlib.Path(stop).touch()
+    done = job.ended()
+    sums = re.findall("^sum .*", text, re.M)
+    assert len(sums) == 6 and re.findall("^sum .*", done, re.M)[:6] == sums, done
+    # MPI that is loaded at run time and privately
+    subprocess.run(["mpicc", "-O1", "-shared", "-fPIC", "-Dmain=run", "-o", cluster.path("late.so"), NET / "layers.c"],
+                   check=True)
+    cluster.write("late.py", LATE)
+    job = Job(cluster, command.replace(program, "/usr/bin/python3 %s %s" % (cluster.path("late.py"), cluster.path("late.so"))),
+              "--ocs-moe")
+    assert re.findall("^sum .*", job.ended(), re.M) == sums and job.sent > 1000000
