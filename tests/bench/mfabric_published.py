@@ -37,6 +37,7 @@ PUBLISHED = {   # fat-tree, mFabric, rail, TopoOpt at 100, 200, 400, 800 Gb/s
 PER_DOLLAR = {  # mFabric over fat-tree, figure 16
     "8x22B": (1.44, 1.78, 2.22, 2.36), "8x7B": (1.48, 1.76, 2.29, 2.33), "LLaMA": (1.20, 1.44, 1.93, 1.96),
     "Qwen": (1.26, 1.52, 2.03, 2.21)}
+PORTS = {25: (39, 185, 144), 40: (39, 354, 144), 100: (99, 659, 187)}   # 25 and 40 Gb/s: TopoOpt's table 2
 COST = (1.524, 1.790, 2.289, 2.331)
 ARGS = FOLDER = None
 
@@ -233,7 +234,7 @@ def figure_19():
 
 def regions_plan(servers, side):
     """A plan for pairs of SERVERS that are all alike inside of each SIDE neighbours, and a little AllReduce."""
-    demand, path = os.path.join(FOLDER, "demand"), os.path.join(FOLDER, "plan")
+    demand, path = os.path.join(FOLDER, "demand"), os.path.join(FOLDER, "plan%d" % side)
     with open(demand, "w") as handle:
         json.dump({"allreduce": [{"members": list(range(servers)), "bytes": 1e6}],
                    "mp": [[1e9 if i != j and i // side == j // side else 0 for j in range(servers)]
@@ -246,14 +247,19 @@ def regions_plan(servers, side):
 
 
 def figure_assumptions():
-    table("figure 15: TopoOpt/fat-tree", "rate", "published", "planned for each region", "for pairs of two regions alike")
+    table("figure 15: TopoOpt/fat-tree", "rate", "published", "planned for each region", "for pairs of two regions alike",
+          "of three regions alike", "V / 100G from the rate above to this, published", "two regions", "three")
     for name in MODELS:
-        step, plan = graph(name, 128, COMPUTE[name], 2), regions_plan(128, 2 * MODELS[name][0])
+        step, before = graph(name, 128, COMPUTE[name], 2), None
+        unit = run(step, tree(800)) / PUBLISHED[name][0][3]
+        plans = [""] + [" plan:" + regions_plan(128, regions * MODELS[name][0]) for regions in (2, 3)]
         for k, rate in enumerate(RATES):
-            base = run(step, tree(rate))
+            fat, ms = run(step, tree(rate)), [run(step, KINDS[5][1] % rate + plan) for plan in plans]
+            steps = [PUBLISHED[name][3][k]] + [each / unit for each in ms[1:]]
             row(name, "%dG" % rate, "%.2f" % (PUBLISHED[name][3][k] / PUBLISHED[name][0][k]),
-                "%.2f" % (run(step, KINDS[5][1] % rate) / base),
-                "%.2f" % (run(step, KINDS[5][1] % rate + " plan:" + plan) / base))
+                *("%.2f" % (each / fat) for each in ms),
+                *("%.2f" % ((b - a) / (100 / rate)) if before else "" for a, b in zip(steps, before or steps)))
+            before = steps
     print()
     table("figure 15: mFabric/fat-tree", "published", "the algorithm to the letter", "passing over saturated servers")
     step = graph("8x22B", 128, COMPUTE["8x22B"], 2)
@@ -271,6 +277,21 @@ def figure_assumptions():
             low, high = (middle, high) if run(step, "rail degree:8 rate:%gG" % middle) / ours > 1.8 else (low, middle)
         rail = run(step, "rail degree:8 rate:%gG" % (100 / cost_ratio(100)))
         row("x %g" % part, "%.2f" % (rail / here), "%.2f" % (rail / ours), "%.0fG" % low)
+    print()
+    table("figure 18: rails of ports that are sold", "cost of a GPU's network, $", "mFabric over it", "ours with relays",
+          "published")
+    step = graph("8x7B", 128, COMPUTE["8x7B"], 1)
+    here, ours = run(step, KINDS[1][1] % 100), run(step, KINDS[4][1] % 100)
+    row("(mFabric, 100G)", "%.0f" % (rail_cost(100) / cost_ratio(100)), "", "", "")
+    for rate in PORTS:
+        rail = run(step, "rail degree:8 rate:%gG" % rate)
+        row("%dG" % rate, "%.0f" % rail_cost(rate), "%.2f" % (rail / here), "%.2f" % (rail / ours), 1.8)
+
+
+def rail_cost(rate):
+    """An interface on packets: itself, five ports of switches, six transceivers, three fibres."""
+    transceiver, interface, port = PORTS[rate]
+    return interface + 5 * port + 6 * transceiver + 3 * 150
 
 
 FIGURES = {"14": figure_14, "15": figure_15, "16": figure_16, "17": figure_17, "18": figure_18, "19": figure_19,

@@ -254,16 +254,77 @@ def mix_of_27(folder):
     return [job_of_16(name, folder, 8) for name in mix]
 
 
-def rings_plan(folder, degree):
-    """A plan that has all interfaces in rings of all servers, as the authors' program makes it."""
+def rings_plan(folder, degree, strategy="best", seed=None):
+    """A plan that has all interfaces in rings of all servers, as the authors' program makes it.  SEED: every pair
+    takes one of its shortest ways by chance; loads are not balanced."""
     demand, path = os.path.join(folder, "demand"), os.path.join(folder, "plan")
     with open(demand, "w") as handle:
         json.dump({"allreduce": [{"members": list(range(SERVERS)), "bytes": 1e9}]}, handle)
     done = subprocess.run([ARGS.ocsctl, "plan", "--servers", str(SERVERS), "--degree", str(degree), "--demand", demand,
-                           "--json", "--routes"], text=True, capture_output=True, check=True)
+                           "--strategy", strategy, "--json", "--routes"], text=True, capture_output=True, check=True)
+    plan = json.loads(done.stdout)
+    if seed:
+        routes_draw(plan, random.Random(seed))
     with open(path, "w") as handle:
-        handle.write(done.stdout)
+        json.dump(plan, handle)
     return fabric("topoopt", degree, 100) + " plan:" + path
+
+
+def routes_draw(plan, rng):
+    near, load = [set() for _ in range(plan["servers"])], {}
+    for circuit in plan["circuits"]:
+        a, b = circuit["a"][0], circuit["b"][0]
+        near[a].add(b)
+        near[b].add(a)
+    for route in plan["routes"]:
+        route["paths"], route["weights"] = [[route["src"]]], [1]
+    for target in range(plan["servers"]):
+        hops, front = {target: 0}, [target]
+        for at in front:
+            for to in sorted(near[at] - hops.keys()):
+                hops[to] = hops[at] + 1
+                front.append(to)
+        for route in plan["routes"]:
+            path = route["paths"][0]
+            while route["dst"] == target and path[-1] != target:
+                path.append(rng.choice([to for to in sorted(near[path[-1]]) if hops[to] < hops[path[-1]]]))
+                load[path[-2], path[-1]] = load.get((path[-2], path[-1]), 0) + 1
+    plan["max_link_load"] = max(load.values())
+
+
+def tax_once(graph, answer):
+    """The bandwidth tax if an AllReduce counts with its bytes, not with what a ring sends of them."""
+    reduced = sum(task["bytes"] for task in graph.tasks if task["kind"] == "allreduce") * graph.n
+    pairs = sum(sum(row) for matrix in graph.matrices for row in matrix)
+    carried = sum(link["bytes"] for link in answer["links"]) - 2 * (graph.n - 1) / graph.n * reduced
+    return (carried + reduced) / (pairs + reduced), pairs / reduced
+
+
+def imbalance(links):
+    """How much less the least loaded link carries than the most loaded one, in per cent."""
+    loads = [link["bytes"] / max(1, round(link["gbps"] / 100)) for link in links]
+    return 100 * (1 - min(loads) / max(loads))
+
+
+def figure_13_and_15(folder, line):
+    for degree, batch, published in ((4, 64, "1.11"), (8, 64, "1.05"), (4, 2048, "3.03")):
+        graph = model("DLRM", batch, all_tables=True)
+        path = graph.write(os.path.join(folder, "all"))
+        answers = [run([path], words) for words in (fabric("topoopt", degree, 100), rings_plan(folder, degree, "paper"))]
+        once, share = tax_once(graph, answers[1])
+        line("13", "batch %d, d %d, tax" % (batch, degree), published, answers[0]["bandwidth_tax"],
+             "the paper's rings on all interfaces, an AllReduce counts once", once)
+    line("12", "batch 2048, all-to-all over AllReduce", "0.8", share * SERVERS / 2 / (SERVERS - 1),
+         "an AllReduce counts once", share)
+    graph = Graph(SERVERS)
+    graph.alltoall([[i != j for j in range(SERVERS)] for i in range(SERVERS)], [])
+    graph.matrices[0] = [[128 * 4 * GPUS * 128 * cell for cell in row] for row in graph.matrices[0]]
+    path = graph.write(os.path.join(folder, "pairs"))
+    for degree, published in ((4, "39 %"), (8, "59 %")):
+        planned = imbalance(run([path], rings_plan(folder, degree))["links"])
+        drawn = [imbalance(run([path], rings_plan(folder, degree, "paper", seed))["links"]) for seed in (1, 2, 3)]
+        line("15", "d %d, least loaded link below most, per cent" % degree, published, planned,
+             "the paper's rings, each pair one of its shortest ways by chance (mean of 3)", sum(drawn) / 3)
 
 
 def figure_assumptions(folder):
@@ -288,6 +349,11 @@ def figure_assumptions(folder):
         if tax:
             line("13", "batch %d, d %d, tax" % (batch, degree), tax, both[0]["bandwidth_tax"], "all interfaces in rings",
                  both[1]["bandwidth_tax"])
+        if batch == 2048:
+            best = run([path], fabric("topoopt", degree, 100) + " strategy:best")
+            line("12", "batch 2048, d 4, fat-tree/topoopt", published, tree / both[0]["step_ms"],
+                 "this project's planner (strategy:best)", tree / best["step_ms"])
+    figure_13_and_15(folder, line)
     if ARGS.graphs:
         paths = mix_of_27(folder)
         steps = [[job["step_ms"] for job in run(paths, words + " servers:432", "--placement", "scattered")["jobs"]]

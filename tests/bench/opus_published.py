@@ -6,7 +6,8 @@ doc/netsim-published.md.
 
     opus_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [FIGURE ...]    (10 11 12 13 14 oracle assumptions)
 
-Assumptions: as many micro-batches as stages, as on the paper's test bed, and changes that nothing hides.
+Assumptions: as many micro-batches as stages, as on the paper's test bed, and changes that nothing hides; one
+micro-batch, gradients sent behind the backward pass, and tensor parallelism that takes time.
 
 A server of the graphs is a node of TP GPUs; tensor parallelism stays inside it."""
 import argparse
@@ -74,11 +75,11 @@ def traffic(dp, pp):
     return BATCH / dp / MICRO * SEQUENCE * WIDTH * 2, PARAMETERS / pp * 2
 
 
-def run(graph, fabric):
+def run(graph, fabric, *options):
     path = os.path.join(FOLDER, "graph")
     with open(path, "w") as handle:
         json.dump(graph, handle)
-    done = subprocess.run([ARGS.netsim, "--graph", path, "--fabric", fabric, "--json"], text=True,
+    done = subprocess.run([ARGS.netsim, "--graph", path, "--fabric", fabric, "--json", *options], text=True,
                           capture_output=True, check=True)
     return json.loads(done.stdout)["step_ms"]
 
@@ -127,6 +128,81 @@ class Cluster:
         outside = gradient ** .5 + pipeline ** .5
         rate = (self.out + self.up) * outside / (outside + tensor ** .5)
         return run(self.graph, self.line("opus", rate, phases="off"))
+
+
+def batch_graph(dp, pp, buckets, forward, transfer, reduce):
+    """One micro-batch through the stages and back; gradients go in BUCKETS of each stage, as soon as its backward
+    pass has made them.  FORWARD: ms of a stage."""
+    tasks, groups, ends = [], [[s * dp + d for d in range(dp)] for s in range(pp)], [[]] * dp
+
+    def passes(s, d, ms, after):
+        for _ in range(buckets):
+            tasks.append({"kind": "compute", "server": s * dp + d, "device": 0, "ms": ms / buckets, "after": after})
+            after = [len(tasks) - 1]
+            yield after[0]
+
+    def send(s, to, ends):
+        for d in range(dp):
+            tasks.append({"kind": "transfer", "src": s * dp + d, "dst": to * dp + d, "bytes": transfer, "after": ends[d]})
+        return [[len(tasks) - dp + d] for d in range(dp)]
+
+    for s in range(pp):
+        ends = [list(passes(s, d, forward, ends[d]))[-1:] for d in range(dp)]
+        ends = send(s, s + 1, ends) if s < pp - 1 else ends
+    for s in reversed(range(pp)):
+        rows = [list(passes(s, d, 2 * forward, ends[d])) for d in range(dp)]
+        tasks += [{"kind": "allreduce", "group": s, "bytes": reduce / buckets, "after": list(made)} for made in zip(*rows)]
+        ends = send(s, s - 1, [row[-1:] for row in rows]) if s else []
+    return {"servers": dp * pp, "devices": 1, "groups": groups, "tasks": tasks}
+
+
+class OneBatch:
+    """As the authors' scripts have it: one micro-batch.  A collective of tensor parallelism goes round RINGS rings of
+    the links that join all GPUs of a node, gradients one way round theirs or BOTH."""
+
+    def __init__(self, kind, dp, pp, out, tp=None, rings=8, buckets=5, both=False):
+        self.tp, self.out, self.up, self.tflops = kind
+        self.tp, self.out = tp or self.tp, out or self.out
+        self.dp, self.pp, self.rings, self.buckets = dp, pp, min(rings, max(1, self.tp - 1)), buckets
+        self.transfer, self.reduce = BATCH / dp * SEQUENCE * WIDTH * 2, PARAMETERS / pp * 2 / (2 if both else 1)
+        self.tensor = 2 * LAYERS / pp * self.transfer * 2 * (self.tp - 1) / self.tp     # of a GPU in a forward pass
+
+    def graph(self, compute, up=None):
+        forward = compute * 8 / (self.dp * self.pp * self.tp) * 989 / self.tflops
+        return batch_graph(self.dp, self.pp, self.buckets, forward + self.tensor / self.rings / ((up or self.up) * 1e6),
+                           self.transfer, self.reduce)
+
+    def opus(self, compute, change, phases):
+        return run(self.graph(compute), "opus degree:%d rate:%gG change:%gms phases:%s" % (self.tp, self.out * 8, change,
+                                                                                        phases))
+
+    def packets(self, compute):
+        """All circuits that Opus could make, at once and each at its full rate."""
+        n, path = self.dp * self.pp, os.path.join(FOLDER, "circuits")
+        groups = [range(s, s + self.dp) for s in range(0, n, self.dp)] + [range(d, n, self.dp) for d in range(self.dp)]
+        with open(path + ".demand", "w") as handle:
+            json.dump({"allreduce": [{"members": list(group), "bytes": 1000} for group in groups]}, handle)
+        with open(path, "w") as handle:
+            subprocess.run([ARGS.ocsctl, "plan", "--servers", str(n), "--degree", "4", "--demand", path + ".demand", "--json",
+                            "--routes"], stdout=handle, check=True)
+        return run(self.graph(compute), "topoopt degree:4 rate:%gG plan:%s" % (self.out * 8 * self.tp, path),
+                   "--collective", "ring")
+
+    def one_shot(self, compute):
+        """The links that the paper's program counts: two out of each GPU, and one to every other GPU of the node."""
+        parts = [part ** .5 for part in (self.reduce / self.tp * 2 * (self.dp - 1) / self.dp,
+                                         2 * self.transfer / self.tp * (self.pp - 1) / self.pp, 2 * self.tensor)]
+        total = 2 * self.out + (self.tp - 1) * self.up
+        rate, up = total * sum(parts[:2]) / sum(parts) / 2, total * parts[2] / sum(parts) / (self.tp - 1)
+        return run(self.graph(compute, up), "opus degree:%d rate:%gG phases:off" % (self.tp, rate * 8))
+
+    def fit(self):
+        """The ms of computation of the oracle's forward pass in a stage; its packets are Opus without a delay."""
+        low, high = 0, ORACLE / 2
+        while high - low > .01:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.opus(middle, 0, "on-demand") < ORACLE else (low, middle)
+        return low
 
 
 def percent(ms, of):
@@ -291,6 +367,28 @@ def figure_assumptions():
         row(figure, "%d %s, %gG, %d ms" % (cluster.gpus(), "H200" if kind is H200 else "GB200", out * 8, change), against,
             "%+.2f %%" % published, cells[k], cells[k + len(known)], fitted)
     MICRO, FORWARD = kept
+    print()
+    figure_one_batch(known)
+
+
+def figure_one_batch(known):
+    ways = ({"rings": 8, "buckets": 5}, {"rings": 4, "buckets": 3}, {"rings": 2, "buckets": 8, "both": True})
+    oracles = [OneBatch(H200, 2, 2, 50, 2, **way) for way in ways]
+    computes = [oracle.fit() for oracle in oracles]
+    table("figure", "what", "against", "published", *("one micro-batch, %d rings, %d buckets%s" % (
+        way["rings"], way["buckets"], ", gradients both ways" if "both" in way else "") for way in ways))
+    for change, published in ((10, "+0.0200, +0.0089 s"), (50, "+0.1000, +0.0489 s")):
+        row("a step of known length", "%d ms, on demand, provisioned" % change, "packets", published, *(
+            ", ".join("%+.4f" % ((oracle.opus(compute, change, phases) - ORACLE) / 1e3) for phases in (
+                "on-demand", "provisioned")) + " s" for oracle, compute in zip(oracles, computes)))
+    for figure, kind, dp, out, change, against, published in known:
+        cells = []
+        for way, compute in zip(ways, computes):
+            cluster = OneBatch(kind, dp, 4, out, **way)
+            base = cluster.packets(compute) if against == "packets" else cluster.one_shot(compute)
+            cells.append(percent(cluster.opus(compute, change, "provisioned"), base))
+        row(figure, "%d %s, %gG, %d ms" % (cluster.tp * dp * 4, "H200" if kind is H200 else "GB200", out * 8, change),
+            against, "%+.2f %%" % published, *cells)
 
 
 FIGURES = {"oracle": figure_oracle, "10": figure_10, "11": figure_11, "12": figure_12, "13": figure_13, "14": figure_14,

@@ -179,7 +179,7 @@ static void pairs_draw(long long *mp, int n, int kind, unsigned seed)
 }
 
 /* Pairs get circuits only where the busiest circuit carries no more than with rings on all
- * interfaces: an all-to-all of everybody does not, neighbours on the ring do. */
+ * interfaces: an all-to-all of all servers does not, neighbours on the ring do. */
 static void test_rings_alone(void **state)
 {
 	enum { N = 32 };
