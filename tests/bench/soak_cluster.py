@@ -13,7 +13,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
 sys.path[:0] = [os.path.join(TESTS, "slurm"), os.path.join(TESTS, "net"), HERE]
 
-from moelab import nic_lines            # noqa: E402
 from netcluster import NetCluster       # noqa: E402
 
 RAILS, NICS, SERVERS, DEGREE = 8, 2, 6, 2
@@ -21,12 +20,12 @@ RAILS, NICS, SERVERS, DEGREE = 8, 2, 6, 2
 
 class SoakCluster(NetCluster):
     def __init__(self, *where):
-        interfaces = ", ".join("{name: ocs%d, speed: 100, address: \"10.78.{server + 1}.%d/16\"}" % (p, p + 1)
+        interfaces = ", ".join("{name: ocs%d, speed: 100, address: \"10.%d.0.{server + 1}/16\"}" % (p, 80 + p)
                                for p in range(DEGREE))
         super().__init__(
             *where, cubes=4, edge=2, tile=(2, 2, 2), rails=RAILS, nrails=2, nic_ports=2, rail_xpus=2,
             regions=1, region_servers=SERVERS, region_degree=DEGREE, region_xpus=1, delay_ms=5,
-            region_yaml="    interfaces: [%s]\n" % interfaces, spank=("prolog_timeout=60",),
+            region_yaml="    tcp: true\n    interfaces: [%s]\n" % interfaces, spank=("prolog_timeout=60",),
             more_yaml="limits: {topologies_per_second: 500}\n",
             config={"AuthInfo": "cred_expire=5", "MinJobAge": "36000", "MaxJobCount": "20000",
                     "SchedulerParameters": "bf_interval=2,sched_interval=2,batch_sched_delay=0"})
@@ -100,8 +99,7 @@ class SoakCluster(NetCluster):
                           server, name, server),
                       "ip -n %s address add 10.79.0.%d/24 dev packets; ip -n %s link set packets up" % (name, region + 1, name),
                       "ip netns exec %s sh -c 'echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore;"
-                      " echo 2 >/proc/sys/net/ipv4/conf/all/arp_announce'" % name,
-                      "ip -n %s -batch - <<'EOF'\n%s\nEOF" % (name, "\n".join(nic_lines(region, DEGREE)))]
+                      " echo 2 >/proc/sys/net/ipv4/conf/all/arp_announce'" % name]
         self.run("\n".join(lines))
 
     def ask(self, command):

@@ -189,7 +189,7 @@ __attribute__((visibility("default"))) int ocs_moe_alltoall(struct ocs_moe *moe,
 	moe->receive = receive;
 	moe->receive_bytes = receive_bytes;
 	moe->receive_at = receive_at;
-	rc = call_begin(moe) ? -1 : call_run(moe);
+	rc = call_begin(moe) || call_run(moe) || ocs_moe_settle(moe) ? -1 : 0;
 	call_end(moe);
 	if (rc || moe->broken)
 		ocs_moe_farewell(moe);

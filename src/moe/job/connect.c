@@ -108,8 +108,7 @@ void ocs_moe_conn_destroy(struct ocs_moe *moe, struct ocs_moe_conn *conn)
 {
 	if (!conn)
 		return;
-	if (conn->fd >= 0)
-		close(conn->fd);
+	ocs_moe_conn_shut(conn);
 	queue_free(moe, &conn->words);
 	for (int k = 0; k < OCS_MOE_HOPS; k++)
 		queue_free(moe, &conn->relay[k]);
@@ -130,11 +129,18 @@ struct ocs_moe_conn *ocs_moe_conn_find(const struct ocs_moe *moe, int peer, uint
 	return NULL;
 }
 
-static void conn_retry(struct ocs_moe_conn *conn)
+void ocs_moe_conn_shut(struct ocs_moe_conn *conn)
 {
-	if (conn->fd >= 0)
+	if (conn->fd >= 0 && conn->link != OCS_MOE_LINK_PACKETS)
+		ocs_moe_hush(conn->fd);
+	else if (conn->fd >= 0)
 		close(conn->fd);
 	conn->fd = -1;
+}
+
+void ocs_moe_conn_retry(struct ocs_moe_conn *conn)
+{
+	ocs_moe_conn_shut(conn);
 	conn->state = OCS_MOE_RETRYING;
 	conn->retry_at = ocs_moe_now() + RETRY_MS;
 }
@@ -154,13 +160,13 @@ void ocs_moe_conn_start(struct ocs_moe *moe, struct ocs_moe_conn *conn)
 	if (conn->fd < 0 || setsockopt(conn->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 	    (here.ss_family == conn->there.ss_family &&
 	     bind(conn->fd, (struct sockaddr *)&here, ocs_moe_address_size(&here)))) {
-		conn_retry(conn);
+		ocs_moe_conn_retry(conn);
 		return;
 	}
 	if (!connect(conn->fd, (struct sockaddr *)&conn->there, ocs_moe_address_size(&conn->there)))
 		ocs_moe_conn_finish(moe, conn);
 	else if (errno != EINPROGRESS)
-		conn_retry(conn);
+		ocs_moe_conn_retry(conn);
 }
 
 static void conn_ready(struct ocs_moe_conn *conn)
@@ -187,7 +193,7 @@ void ocs_moe_conn_finish(struct ocs_moe *moe, struct ocs_moe_conn *conn)
 	memcpy(greeting.key, moe->key, sizeof(greeting.key));
 	/* A new socket has room for a greeting. */
 	if (error || send(conn->fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) != sizeof(greeting))
-		conn_retry(conn);
+		ocs_moe_conn_retry(conn);
 	else
 		conn_ready(conn);
 }

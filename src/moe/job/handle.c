@@ -281,5 +281,6 @@ PUBLIC int ocs_moe_ways(struct ocs_moe *moe, const struct ocs_moe_way *ways, int
 	free(moe->way);
 	moe->way = copy;
 	moe->ways = n;
+	moe->unsure = !ways;
 	return 0;
 }

@@ -134,6 +134,7 @@ PUBLIC int ocs_moe_links(struct ocs_moe *moe, const struct ocs_moe_link *links, 
 	for (int k = 0; k < n; k++)
 		if (link_check(moe, links, k))
 			return -1;
+	moe->unsure = false;
 	links_drop(moe, links, n);
 	for (int k = 0; k < n; k++) {
 		const struct ocs_moe_link *link = &links[k];

@@ -39,8 +39,7 @@ static void link_leave(struct ocs_moe *moe, struct ocs_moe_conn *conn)
 
 int ocs_moe_conn_lost(struct ocs_moe *moe, struct ocs_moe_conn *conn, const char *why)
 {
-	close(conn->fd);
-	conn->fd = -1;
+	ocs_moe_conn_shut(conn);
 	conn->state = OCS_MOE_CLOSED;
 	if (conn->in_relay) {
 		moe->memory -= conn->in.length;
@@ -152,6 +151,13 @@ static int conn_serve(struct ocs_moe *moe, struct ocs_moe_conn *conn, short even
 	return 0;
 }
 
+/* Whether CONN is to be tried again: a circuit only while it certainly stands. */
+static bool conn_due(const struct ocs_moe *moe, const struct ocs_moe_conn *conn)
+{
+	return conn->state == OCS_MOE_RETRYING &&
+	       (conn->link == OCS_MOE_LINK_PACKETS || !moe->unsure);
+}
+
 static int conns_serve(struct ocs_moe *moe, int first)
 {
 	for (int k = 0; k < moe->conns; k++) {
@@ -161,7 +167,7 @@ static int conns_serve(struct ocs_moe *moe, int first)
 		if (conn && conn->fd >= 0 && moe->poll[first + k].fd == conn->fd && events &&
 		    conn_serve(moe, conn, events))
 			return -1;
-		if (conn && conn->state == OCS_MOE_RETRYING && ocs_moe_now() >= conn->retry_at)
+		if (conn && conn_due(moe, conn) && ocs_moe_now() >= conn->retry_at)
 			ocs_moe_conn_start(moe, conn);
 	}
 	return moe->broken ? -1 : 0;
@@ -172,7 +178,7 @@ int ocs_moe_turn(struct ocs_moe *moe, int wait_ms)
 	int n, first;
 
 	for (int k = 0; k < moe->conns; k++)
-		if (moe->conn[k] && moe->conn[k]->state == OCS_MOE_RETRYING && wait_ms > 10)
+		if (moe->conn[k] && conn_due(moe, moe->conn[k]) && wait_ms > 10)
 			wait_ms = 10;
 	if (polls_reserve(moe))
 		return -1;

@@ -79,11 +79,13 @@ struct ocs_moe *ocs_moe_open(const struct ocs_moe_options *options, char *error,
 void ocs_moe_close(struct ocs_moe *moe);
 
 /* The circuits of this moment: those of N with this rank at an end are connected, others are let go.
- * Waits up to WAIT_MS for them; what is not there by then is tried during the next calls.  The same
+ * Waits up to WAIT_MS for them; what is not there by then is tried during the next calls.  Between calls nothing is
+ * under way on a circuit, and one that is let go hears nothing of it: it may be cut already.  The same
  * list may be given to all ranks.  Returns how many of its own are up, or -1 (ocs_moe_error). */
 int ocs_moe_links(struct ocs_moe *moe, const struct ocs_moe_link *links, int n, int wait_ms);
 
-/* The plan of the next calls; copied.  -1: a way makes no sense, and the plan is as it was. */
+/* The plan of the next calls; copied.  WAYS NULL: circuits may have gone; those that are not up are not tried until
+ * the next list.  -1: a way makes no sense, and the plan is as it was. */
 int ocs_moe_ways(struct ocs_moe *moe, const struct ocs_moe_way *ways, int n);
 
 /* Rank j gets SEND_BYTES[j] bytes from SEND + SEND_AT[j], and this rank RECEIVE_BYTES[j] from j at

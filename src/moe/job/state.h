@@ -104,6 +104,7 @@ struct ocs_moe {
 		uint32_t link;
 	} * listener; /* of circuits */
 	int listeners;
+	bool unsure; /* circuits of the list may be gone: none is tried again */
 
 	struct ocs_moe_way *way;
 	int ways;
@@ -151,6 +152,18 @@ void ocs_moe_accept(struct ocs_moe *moe, int fd);
  * no longer pending. */
 bool ocs_moe_greet(struct ocs_moe *moe, struct ocs_moe_pending *pending);
 struct ocs_moe_conn *ocs_moe_conn_find(const struct ocs_moe *moe, int peer, uint32_t link);
+
+/* Closes it; the other end of a circuit hears nothing. */
+void ocs_moe_conn_shut(struct ocs_moe_conn *conn);
+/* Closes it, to be begun again in a moment. */
+void ocs_moe_conn_retry(struct ocs_moe_conn *conn);
+
+/* silence.c */
+/* Closes a circuit's socket.  Nothing leaves this machine for it, now or later; Linux before 5.7 sends one reset. */
+void ocs_moe_hush(int fd);
+/* The end of a call: all that was sent on circuits is acknowledged, in both directions.  A circuit on which it is not
+ * after dark_ms is left alone.  -1: the handle is broken. */
+int ocs_moe_settle(struct ocs_moe *moe);
 
 /* send.c */
 void ocs_moe_tell(struct ocs_moe *moe, int peer, const struct ocs_moe_frame *frame,

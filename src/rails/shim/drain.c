@@ -3,15 +3,15 @@
 
 /* The drain of an operation: what this rank wrote was acknowledged, what it read it acknowledges. */
 
-#include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <linux/sockios.h>
+#include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
-#include "src/rails/shim/gate_internal.h"
+#include "src/rails/shim/drain.h"
 
 static bool socket_empty(int fd)
 {
@@ -20,9 +20,9 @@ static bool socket_empty(int fd)
 	return ioctl(fd, SIOCOUTQ, &left) < 0 || left <= 0;
 }
 
-bool ocs_gate_drain(const int *fds, size_t count, int limit_ms)
+bool ocs_drain(const int *fds, size_t count, int limit_ms)
 {
-	int64_t until = ocs_gate_now_ms() + limit_ms;
+	int64_t left = limit_ms * INT64_C(1000000);
 	struct timespec pause = { 0, 10000 };
 	size_t i = 0;
 	int on = 1;
@@ -35,9 +35,10 @@ bool ocs_gate_drain(const int *fds, size_t count, int limit_ms)
 			i++;
 			continue;
 		}
-		if (ocs_gate_now_ms() >= until)
+		if (left <= 0)
 			return false;
 		nanosleep(&pause, NULL);
+		left -= pause.tv_nsec;
 		if (pause.tv_nsec < 500000)
 			pause.tv_nsec *= 2;
 	}

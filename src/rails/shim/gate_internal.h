@@ -95,8 +95,4 @@ const char *ocs_gate_reason(int32_t error);
 void ocs_gate_futex_wait(_Atomic uint32_t *word, uint32_t value, int ms, bool shared);
 void ocs_gate_futex_wake(_Atomic uint32_t *word, bool shared);
 
-/* Waits until nothing that was written to the sockets is unacknowledged, and acknowledges what they
- * received.  What is no socket is passed over.  Returns false after LIMIT_MS. */
-bool ocs_gate_drain(const int *fds, size_t count, int limit_ms);
-
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "src/rails/shim/drain.h"
 #include "src/rails/shim/gate_internal.h"
 
 /* The group that a caller means, or NULL with the text; with LOCK held. */
@@ -105,7 +106,7 @@ const char *ocs_gate_refusal(const struct ocs_gate *gate)
 void ocs_gate_leave(struct ocs_gate *gate, int group, uint64_t idx, const int *fds, size_t count)
 {
 	int before = errno;
-	bool drained = ocs_gate_drain(fds, count, gate->limit_ms);
+	bool drained = ocs_drain(fds, count, gate->limit_ms);
 	struct gate_group *known;
 
 	pthread_mutex_lock(&gate->lock);

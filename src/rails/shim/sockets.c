@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "src/rails/shim/drain.h"
 #include "src/rails/shim/gate_internal.h"
 #include "src/rails/shim/sockets.h"
 
@@ -125,7 +126,7 @@ size_t ocs_shim_sockets(int *fds, size_t room)
 bool ocs_shim_sockets_drained(void)
 {
 	int fds[SOME], before = errno;
-	bool drained = ocs_gate_drain(fds, ocs_shim_sockets(fds, SOME), 0);
+	bool drained = ocs_drain(fds, ocs_shim_sockets(fds, SOME), 0);
 
 	errno = before;
 	return drained;
