@@ -53,6 +53,7 @@ struct ocs_netsim_spec {
 	double interval;	       /* reconfig: from one change to the next, ms */
 	double pause;		       /* reconfig: all flows stand still for a change, ms */
 	bool forward;		       /* reconfig: servers without a circuit go through others */
+	bool clock;		       /* reconfig: the traffic is looked at every interval only */
 	bool best;		       /* topoopt: this project's strategy; false: the paper's */
 	double change;		       /* opus, region: until new circuits carry, ms */
 	enum ocs_netsim_phases phases; /* opus */

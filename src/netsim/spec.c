@@ -25,8 +25,9 @@ static const struct {
 	[OCS_NETSIM_RAIL] = { "rail", { COMMON } },
 	[OCS_NETSIM_EXPANDER] = { "expander", { COMMON, "paths" } },
 	[OCS_NETSIM_TOPOOPT] = { "topoopt", { COMMON, "strategy", "plan", "paths" } },
-	[OCS_NETSIM_RECONFIG] = { "ocs-reconfig", { COMMON, "interval", "pause", "forward" } },
-	[OCS_NETSIM_SIPML] = { "sip-ml", { COMMON, "interval", "pause", "forward" } },
+	[OCS_NETSIM_RECONFIG] = { "ocs-reconfig",
+				  { COMMON, "interval", "pause", "forward", "estimate" } },
+	[OCS_NETSIM_SIPML] = { "sip-ml", { COMMON, "interval", "pause", "forward", "estimate" } },
 	[OCS_NETSIM_OPUS] = { "opus", { COMMON, "change", "phases", "shape", "frontend" } },
 	[OCS_NETSIM_REGION] = { "region",
 				{ COMMON, "change", "optical", "region", "policy", "when", "relays",
@@ -223,6 +224,10 @@ static const char *value_read(struct ocs_netsim_spec *spec, const char *key, con
 	if (!strcmp(key, "forward")) {
 		spec->forward = !strcmp(value, "yes");
 		return spec->forward || !strcmp(value, "no") ? NULL : "yes or no";
+	}
+	if (!strcmp(key, "estimate")) {
+		spec->clock = !strcmp(value, "clock");
+		return spec->clock || !strcmp(value, "traffic") ? NULL : "traffic or clock";
 	}
 	if (!strcmp(key, "plan")) {
 		free(spec->plan);

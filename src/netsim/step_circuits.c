@@ -4,7 +4,8 @@
 /* Circuits that follow the traffic: when there is some and then every interval, what is still to be
  * sent decides about circuits (the greedy choice of TopoOpt's algorithm 5), and all flows stand
  * still while they change.  With forwarding flows go over circuits of others where they have none
- * of their own; without, they wait. */
+ * of their own; without, they wait.  Where the estimate follows the clock, they change every interval
+ * only, for what is on its way then, be it nothing. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,6 +59,9 @@ struct step_circuits *ocs_step_circuits_create(struct step_run *run)
 	}
 	run->circuits = circuits;
 	links_set(run, false);
+	circuits->begun = spec->clock;
+	if (spec->clock)
+		ocs_queue_set(&run->queue, run->ntasks, spec->interval);
 	return circuits;
 }
 
@@ -252,7 +256,7 @@ void ocs_step_circuits_event(struct step_run *run)
 		flows_reroute(run);
 		ocs_queue_set(&run->queue, run->ntasks,
 			      fmax(circuits->last + spec->interval, ocs_flownet_now(run->net)));
-	} else if (demand_read(run, circuits)) {
+	} else if (demand_read(run, circuits) || spec->clock) {
 		change_begin(run, spec->kind == OCS_NETSIM_SIPML ? 1 : .5);
 	} else {
 		circuits->begun = false;

@@ -362,11 +362,27 @@ def figure_assumptions(folder):
         for what, published, of in (("mean", "1.15", sum), ("tail", "1.4", max)):
             line("16", what + ", oversubscribed/topoopt, 27 jobs", published, of(steps[1]) / of(steps[0]),
                  "collisions leave half of the uplinks", of(steps[2]) / of(steps[0]))
-    path = model("DLRM", n=32).write(os.path.join(folder, "DLRM"))
-    static = run([path], fabric("topoopt", 8, 100))["step_ms"]
-    line("17", "DLRM, no forwarding at 1 us, over topoopt", "1", *[x for interval in ("50ms", "100us") for x in (
-        run([path], fabric("no forwarding", 8, 100) + " pause:1us interval:" + interval)["step_ms"] / static,
-        "circuits follow every 100 us")][:3])
+    figure_17_assumptions(folder, line)
+
+
+def figure_17_assumptions(folder, line):
+    follows = fabric("no forwarding", 8, 100) + " pause:1us interval:"
+    for part, words in ((1, ""), (.5, ", half of the tables' backward pass hidden"), (0, ", all of it hidden")):
+        graph = model("DLRM", n=32)
+        for task in graph.tasks[-graph.n:]:     # the tables' backward pass, last of all
+            task["ms"] *= part
+        path = graph.write(os.path.join(folder, "DLRM"))
+        static, slow, fast = (run([path], circuits)["step_ms"] for circuits in (fabric("topoopt", 8, 100),
+                                                                              follows + "50ms", follows + "100us"))
+        line("17", "DLRM, no forwarding at 1 us, over topoopt", "1", slow / static, "circuits follow every 100 us" + words,
+             fast / static)
+    for name, n, published in (("BERT", 16, "1.4"), ("BERT", 32, "1.4"), ("DLRM", 32, "below 1")):
+        path = model(name, n=n).write(os.path.join(folder, name))
+        for pause in ("1us", "10ms"):
+            without, here, then = (run([path], "ocs-reconfig degree:8 rate:100G pause:%s %s" % (pause, way), "--steps",
+                                       "40")["step_ms"] for way in ("forward:no", "", "estimate:clock"))
+            line("17", "%s, %d servers, with over without forwarding at %s" % (name, n, pause), published, here / without,
+                 "with forwarding, circuits follow the clock", then / without)
 
 
 FIGURES = {"11": figure_11, "12": figure_12, "14": figure_14, "16": figure_16, "17": figure_17, "27": figure_27,

@@ -158,6 +158,31 @@ def circuits(folder):
     return faults
 
 
+def estimates(folder):
+    """Circuits that follow the clock: what is on its way at an interval decides until the next one."""
+    faults = []
+    # servers 0 to 3 have circuits to the next one; 4 ms of traffic go from 0 to 2 by way of 1
+    pair = graph(4, [{"kind": "transfer", "src": 0, "dst": 2, "bytes": 4 * RATE}])
+    late = graph(4, [{"kind": "compute", "server": 0, "device": 0, "ms": 5},
+                     {"kind": "transfer", "src": 0, "dst": 2, "bytes": 4 * RATE, "after": [0]}])
+    for job, words, ms, changes, hops in (
+            (pair, "estimate:traffic interval:10ms", 1 + 4, 1, 1),      # they change at once
+            (pair, "estimate:clock interval:10ms", 4, 0, 2),            # over before the first interval
+            (pair, "estimate:clock interval:3ms", 3 + 1 + 1, 1, 1.75),  # a quarter goes straight
+            (late, "estimate:clock interval:20ms", 5 + 4, 0, 2),
+            (late, "estimate:clock interval:7ms", 5 + 2 + 1 + 2, 1, 1.5)):
+        answer = folder.step(job, "ocs-reconfig degree:1 pause:1ms " + words)
+        expect(faults, words, answer["step_ms"], ms + US)
+        expect(faults, words + ": hops of a byte", sum(link["bytes"] for link in answer["links"]) / (4 * RATE), hops)
+        if answer["changes"] != changes:
+            faults.append("%s: %d changes" % (words, answer["changes"]))
+    # nothing on its way at 2 and 4 ms: circuits for nothing are not those of the start
+    idle = folder.step(late, "ocs-reconfig degree:1 pause:1us estimate:clock interval:2ms")
+    if idle["changes"] < 2:
+        faults.append("circuits stay where nothing is on its way: %d changes" % idle["changes"])
+    return faults
+
+
 def rails(folder):
     """Two stages of two servers: the pipeline is wanted after 2 ms, the rings at once after it."""
     faults = []
@@ -442,6 +467,8 @@ def refused(folder):
             (["--graph", good, "--fabric", "topoopt plan:" + good], "plan"),
             (["--graph", good, "--fabric", "topoopt plan:/nowhere"], "/nowhere"),
             (["--graph", good, "--fabric", "ocs-reconfig forward:maybe"], "is not yes or no"),
+            (["--graph", good, "--fabric", "ocs-reconfig estimate:never"], "is not traffic or clock"),
+            (["--graph", good, "--fabric", "topoopt estimate:clock"], "estimate"),
             (["--graph", good, "--fabric", "topoopt paths:5"], "is not 1 to 4 ways"),
             (["--graph", good, "--fabric", "opus shape:3x3"], "pipeline stages first"),
             (["--graph", good, "--fabric", "opus shape:2xb"], "is not a shape such as 4x2"),
@@ -487,6 +514,7 @@ def main():
         result("steps known on paper", paper(folder))
         result("collectives known on paper", collectives(folder))
         result("fabrics of circuits", circuits(folder))
+        result("circuits follow the traffic or the clock", estimates(folder))
         result("rails follow the phases of a step", rails(folder))
         result("regions follow all-to-alls", regions(folder))
         result("jobs folded on cubes", torus(folder))
