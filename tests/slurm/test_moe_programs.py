@@ -18,6 +18,19 @@ from regioncluster import RegionCluster, nics_yaml
 SERVERS, DEGREE, MBIT = 4, 2, 100
 NET = pathlib.Path(__file__).resolve().parent.parent / "net"
 TASK = mpi_task("own=$(ip -o -4 address show packets | sed 's/.*inet \\([0-9.]*\\).*/\\1/')", "packets", "packets")
+# PyTorch meets, and Gloo speaks, over the packet network.
+TRAIN = r"""#!/bin/bash
+dir=$1.$SLURM_JOB_ID
+shift
+mkdir -p $dir
+if [ $SLURM_PROCID = 0 ]; then
+    ip -o -4 address show packets | sed 's/.*inet \([0-9.]*\).*/\1/' >$dir/new; mv $dir/new $dir/master
+fi
+until [ -e $dir/master ]; do sleep 0.02; done
+export MASTER_ADDR=$(cat $dir/master) MASTER_PORT=29500 RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS OMP_NUM_THREADS=1
+export GLOO_SOCKET_IFNAME=packets PYTHONDONTWRITEBYTECODE=1
+exec /usr/bin/python3 "$@"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +38,9 @@ def cluster():
     with living(RegionCluster, cubes=1, edge=2, tile=(2, 2, 2), servers=SERVERS, degree=DEGREE, mbit=MBIT, region_xpus=1,
                 delay_ms=1, apart=True, region_yaml=nics_yaml(DEGREE, MBIT) + "    change_ms: 10\n",
                 more_yaml="limits: {topologies_per_second: 200}\n") as made:
-        made.write("task", TASK)
-        os.chmod(made.path("task"), 0o755)
+        for name, text in (("task", TASK), ("train", TRAIN)):
+            made.write(name, text)
+            os.chmod(made.path(name), 0o755)
         yield made
 
 
@@ -78,18 +92,8 @@ def controllers(cluster, words):
     return cluster.out("pgrep -f '[o]cs-moe-controller .*%s' || true" % words).split()
 
 
-def test_mpi(cluster):
-    """MPI_Alltoallv of an Open MPI program, without circuits and with ones that follow."""
-    if not shutil.which("mpicc") or not shutil.which("mpirun"):
-        pytest.skip("Open MPI is not installed")
-    program = cluster.path("layers")
-    subprocess.run(["mpicc", "-O1", "-o", program, NET / "layers.c"], check=True)
-    command = "%s %s %s 32768 6" % (cluster.path("task"), cluster.path("out", "mpi"), program)
-    plain = Job(cluster, command)
-    text = plain.ended()
-    assert plain.sent < 100000
-    stop = cluster.path("out", "stop")
-    job = Job(cluster, command + " " + stop, "--ocs-moe")
+def kills(cluster, job):
+    """Circuits follow; with daemons that die it goes on."""
     job.follows()
     cluster.kill("ocsd")
     job.goes_on()
@@ -99,14 +103,52 @@ def test_mpi(cluster):
     job.goes_on()
     cluster.run(["kill", "-9", *controllers(cluster, "--ocsd")])
     job.goes_on()
+
+
+def sums_check(text, plain):
+    """TEXT begins with the sums of PLAIN, which has 3."""
+    sums = re.findall("^sum .*", plain, re.M)
+    assert len(sums) == 3 and re.findall("^sum .*", text, re.M)[:3] == sums, text
+
+
+def test_mpi(cluster):
+    """MPI_Alltoallv of an Open MPI program, without circuits and with ones that follow."""
+    if not shutil.which("mpicc") or not shutil.which("mpirun"):
+        pytest.skip("Open MPI is not installed")
+    program = cluster.path("layers")
+    subprocess.run(["mpicc", "-O1", "-o", program, NET / "layers.c"], check=True)
+    command = "%s %s %s 32768 3" % (cluster.path("task"), cluster.path("out", "mpi"), program)
+    plain = Job(cluster, command)
+    text = plain.ended()
+    assert plain.sent < 100000
+    stop = cluster.path("out", "stop")
+    job = Job(cluster, command + " " + stop, "--ocs-moe")
+    kills(cluster, job)
     pathlib.Path(stop).touch()
-    done = job.ended()
-    sums = re.findall("^sum .*", text, re.M)
-    assert len(sums) == 6 and re.findall("^sum .*", done, re.M)[:6] == sums, done
+    sums_check(job.ended(), text)
     # MPI that is loaded at run time and privately
     subprocess.run(["mpicc", "-O1", "-shared", "-fPIC", "-Dmain=run", "-o", cluster.path("late.so"), NET / "layers.c"],
                    check=True)
     cluster.write("late.py", LATE)
     job = Job(cluster, command.replace(program, "/usr/bin/python3 %s %s" % (cluster.path("late.py"), cluster.path("late.so"))),
               "--ocs-moe")
-    assert re.findall("^sum .*", job.ended(), re.M) == sums and job.sent > 1000000
+    assert re.findall("^sum .*", job.ended(), re.M) == re.findall("^sum .*", text, re.M) and job.sent > 1000000
+
+
+def test_torch(cluster):
+    """all_to_all_single of a training with experts in PyTorch: losses and weights are the same to the last bit."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed"], check=False, capture_output=True).returncode:
+        pytest.skip("PyTorch is not installed")
+    command = "%s %s %s 3 3" % (cluster.path("train"), cluster.path("out", "torch"), NET / "experts_train.py")
+    plain = Job(cluster, command)
+    text = plain.ended()
+    assert plain.sent < 100000
+    stop = cluster.path("out", "stop.torch")
+    job = Job(cluster, command + " " + stop, "--ocs-moe")
+    job.follows()
+    cluster.run(["kill", "-9", *controllers(cluster, "--ocsd")])
+    job.goes_on(2)
+    pathlib.Path(stop).touch()
+    done = job.ended()
+    sums_check(done, text)
+    assert re.findall("loss .*", done)[:3] == re.findall("loss .*", text)

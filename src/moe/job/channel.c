@@ -4,6 +4,7 @@
 /* The all-to-alls of a communicator.  A rank has a place: that of the library's all-to-all, where ranks of a server
  * follow each other, and servers have the order of the job's group. */
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 /* What the rank at place 0 tells all others before a call. */
 struct word {
 	struct ocs_moe_job_step step;
+	int64_t tag;
 	int64_t length; /* of a new plan, with its end; 0: there is none */
 };
 
@@ -35,6 +37,12 @@ struct ocs_moe_channel {
 	bool steered; /* its plans are asked for */
 	char *plan;   /* the one that stands; NULL: none */
 	int ranks, here, each;
+	/* Calls of several threads: */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool busy;  /* one is under way */
+	bool heard; /* WORD is for a call that is to come here */
+	struct word word;
 	double token_bytes;
 	int *place;    /* [ranks] */
 	int64_t *row;  /* [ranks] of a gate */
@@ -57,6 +65,8 @@ PUBLIC void ocs_moe_channel_close(struct ocs_moe_channel *channel)
 	free(channel->place);
 	free(channel->row);
 	free(channel->sizes);
+	pthread_mutex_destroy(&channel->lock);
+	pthread_cond_destroy(&channel->changed);
 	free(channel);
 }
 
@@ -143,6 +153,8 @@ static struct ocs_moe_channel *channel_create(int ranks)
 	if (!channel)
 		return NULL;
 	channel->ranks = ranks;
+	pthread_mutex_init(&channel->lock, NULL);
+	pthread_cond_init(&channel->changed, NULL);
 	channel->place = calloc((size_t)ranks, sizeof(*channel->place));
 	channel->row = calloc((size_t)ranks, sizeof(*channel->row));
 	channel->sizes = calloc(4 * (size_t)ranks, sizeof(*channel->sizes));
@@ -239,46 +251,98 @@ failed:
 	return -1;
 }
 
-/* Which step this is, all that precedes it, and its plan.  What is said about circuits does not go over
- * them: some may be gone. */
-static int call_begin(struct ocs_moe_channel *channel, const size_t *send, const size_t *receive,
-		      struct ocs_moe_job_step *step)
+/* Which call comes next: the first one to get there at place 0, with its step; elsewhere what that says. */
+static int word_next(struct ocs_moe_channel *channel, int64_t tag, const size_t *send,
+		     const size_t *receive)
 {
-	struct word word = { 0 };
-	int rc;
+	struct word word = { .tag = tag };
 
 	if (!channel->here) {
+		/* what is said about circuits does not go over them: some may be gone */
 		ocs_moe_ways(channel->moe, NULL, 0);
 		word.step = ocs_moe_steps_next(&channel->steps, send, receive, channel->ranks);
 	}
-	rc = word_spread(channel, &word.step, sizeof(word.step));
-	*step = word.step;
-	if (rc)
+	if (word_spread(channel, &word, sizeof(word)))
 		return -1;
-	if (!step->backward && !step->second)
-		row_tell(channel, step, send);
-	return channel->steered ? plan_follow(channel, &word) : 0;
+	channel->word = word;
+	return 0;
 }
 
-PUBLIC int ocs_moe_channel_exchange(struct ocs_moe_channel *channel, const void *send,
-				    const size_t *send_bytes, const size_t *send_at, void *receive,
-				    const size_t *receive_bytes, const size_t *receive_at)
+/* Waits for the turn of the call TAG; 0, or -1: the channel is broken. */
+static int turn_take(struct ocs_moe_channel *channel, int64_t tag, const size_t *send,
+		     const size_t *receive)
 {
-	const size_t *given[] = { send_bytes, send_at, receive_bytes, receive_at };
+	int rc = 0;
+
+	pthread_mutex_lock(&channel->lock);
+	while (!rc) {
+		if (channel->busy || (channel->heard && channel->word.tag != tag)) {
+			pthread_cond_wait(&channel->changed, &channel->lock);
+		} else if (channel->heard) {
+			break;
+		} else {
+			channel->busy = true;
+			pthread_mutex_unlock(&channel->lock);
+			rc = word_next(channel, tag, send, receive);
+			pthread_mutex_lock(&channel->lock);
+			channel->busy = false;
+			channel->heard = rc == 0;
+			pthread_cond_broadcast(&channel->changed);
+		}
+	}
+	channel->busy = rc == 0;
+	channel->heard = false;
+	pthread_mutex_unlock(&channel->lock);
+	return rc;
+}
+
+static void turn_give(struct ocs_moe_channel *channel)
+{
+	pthread_mutex_lock(&channel->lock);
+	channel->busy = false;
+	pthread_cond_broadcast(&channel->changed);
+	pthread_mutex_unlock(&channel->lock);
+}
+
+struct call {
+	const void *send;
+	void *receive;
+	const size_t *given[4]; /* send: bytes, at; receive: bytes, at */
+};
+
+/* The call whose turn it is. */
+static int call_run(struct ocs_moe_channel *channel, const struct call *call)
+{
+	struct ocs_moe_job_step step = channel->word.step;
 	size_t ranks = (size_t)channel->ranks, *sizes = channel->sizes;
-	struct ocs_moe_job_step step;
 	int rc;
 
-	if (call_begin(channel, send_bytes, receive_bytes, &step))
+	if (!step.backward && !step.second)
+		row_tell(channel, &step, call->given[0]);
+	if (channel->steered && plan_follow(channel, &channel->word))
 		return -1;
 	for (size_t k = 0; k < 4; k++)
 		for (size_t r = 0; r < ranks; r++)
-			sizes[k * ranks + (size_t)channel->place[r]] = given[k][r];
+			sizes[k * ranks + (size_t)channel->place[r]] = call->given[k][r];
 	ocs_moe_gate_step(channel->gate, step.layer, step.microbatch, step.backward, step.second,
 			  0);
-	rc = ocs_moe_alltoall(channel->moe, send, sizes, sizes + ranks, receive, sizes + 2 * ranks,
-			      sizes + 3 * ranks);
+	rc = ocs_moe_alltoall(channel->moe, call->send, sizes, sizes + ranks, call->receive,
+			      sizes + 2 * ranks, sizes + 3 * ranks);
 	ocs_moe_gate_step(channel->gate, step.layer, step.microbatch, step.backward, step.second,
 			  1);
+	return rc;
+}
+
+PUBLIC int ocs_moe_channel_exchange(struct ocs_moe_channel *channel, int64_t tag, const void *send,
+				    const size_t *send_bytes, const size_t *send_at, void *receive,
+				    const size_t *receive_bytes, const size_t *receive_at)
+{
+	struct call call = { send, receive, { send_bytes, send_at, receive_bytes, receive_at } };
+	int rc;
+
+	if (turn_take(channel, tag, send_bytes, receive_bytes))
+		return -1;
+	rc = call_run(channel, &call);
+	turn_give(channel);
 	return rc;
 }

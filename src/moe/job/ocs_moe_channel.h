@@ -5,7 +5,7 @@
 #define OCS_MOE_CHANNEL_H
 
 /* The all-to-alls of a program that knows nothing of circuits: what the wrappers of its communication
- * library make of them (ocs_moe_mpi.c).  A channel belongs to a communicator and to one thread at a time.
+ * library make of them (ocs_moe_mpi.c).  A channel belongs to a communicator.
  *
  * It has the addresses, gates and plans that the environment names.  In a job with --ocs-moe that is what
  * spank_ocs(8) sets; by hand, with one of the first three at least:
@@ -49,8 +49,9 @@ struct ocs_moe_channel *ocs_moe_channel_open(int rank, int ranks, int whole,
 					     const struct ocs_moe_card *cards, int listen_fd);
 void ocs_moe_channel_close(struct ocs_moe_channel *channel);
 
-/* As ocs_moe_alltoall, with ranks of the communicator; asks for the plan before, and tells the gate. */
-int ocs_moe_channel_exchange(struct ocs_moe_channel *channel, const void *send,
+/* As ocs_moe_alltoall, with ranks of the communicator; asks for the plan before, and tells the gate.  Threads may call
+ * it at once, with another TAG each, the same for all members: calls are made in the first member's order. */
+int ocs_moe_channel_exchange(struct ocs_moe_channel *channel, int64_t tag, const void *send,
 			     const size_t *send_bytes, const size_t *send_at, void *receive,
 			     const size_t *receive_bytes, const size_t *receive_at);
 

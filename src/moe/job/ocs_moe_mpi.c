@@ -140,7 +140,7 @@ static int packed_send(struct ocs_moe_channel *channel, const void *send, const 
 			PMPI_Pack(element_at(send, sdispls[j], sendtype), sendcounts[j], sendtype,
 				  from + out_at[j], (int)out[j], &position, comm);
 	}
-	rc = ocs_moe_channel_exchange(channel, from, out, out_at, to, in, in_at);
+	rc = ocs_moe_channel_exchange(channel, 0, from, out, out_at, to, in, in_at);
 	for (int j = 0; !rc && j < ranks; j++) {
 		int position = 0;
 

@@ -1,41 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* Gloo's library, and its contexts: PyTorch makes one for each process group. */
+/* Contexts of Gloo: PyTorch makes one for each process group. */
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/rails/mailbox.h"
 #include "src/rails/shim/gloo_shim.h"
-#include "src/rails/shim/loaded.h"
-
-#define CONNECT                                                                          \
-	"_ZN4gloo10rendezvous7Context15connectFullMeshERNS0_5StoreERSt10shared_ptrINS_9" \
-	"transport6DeviceEE"
-
-/* As libstdc++ has them. */
-struct cxx_string {
-	const char *text;
-	size_t length;
-	char own[16];
-};
-
-struct cxx_vector {
-	char *begin, *end, *room;
-};
-
-/* gloo::rendezvous::Store: two destructors, then these. */
-struct store {
-	const struct {
-		void *destroy, *remove;
-		void (*set)(struct store *, const struct cxx_string *, const struct cxx_vector *);
-		struct cxx_vector (*get)(struct store *, const struct cxx_string *);
-	} * table;
-};
 
 /* gloo::Context and gloo::transport::Context begin alike. */
 struct ranks {
@@ -45,49 +18,10 @@ struct ranks {
 
 #define TRANSPORT_OFFSET 40 /* of transportContext_ in gloo::Context */
 
+const char ocs_gloo_advice[] = "run the program with --ocs-phases=off";
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gloo_context *_Atomic contexts; /* entries stay, their pointers change */
-
-/* -- the library ------------------------------------------------------------ */
-
-static void *library_find(const char *name)
-{
-	static _Atomic(void *) library;
-	void *found = dlsym(RTLD_NEXT, name), *handle = atomic_load(&library);
-
-	if (found)
-		return found;
-	if (!handle) {
-		handle = ocs_shim_loaded("libgloo.so");
-		atomic_store(&library, handle);
-	}
-	return handle ? dlsym(handle, name) : NULL;
-}
-
-void *ocs_gloo_real(const char *name)
-{
-	void *found = library_find(name);
-
-	if (!found) {
-		fprintf(stderr,
-			"slurm-ocs: Gloo has no %s; run the program with --ocs-phases=off\n", name);
-		_Exit(1);
-	}
-	return found;
-}
-
-void ocs_gloo_throw(const char *text)
-{
-	static const char name[] = "_ZSt21__throw_runtime_errorPKc";
-	void (*raise)(const char *) = (void (*)(const char *))library_find(name);
-	char whole[320];
-
-	snprintf(whole, sizeof(whole), "slurm-ocs: %s", text);
-	if (raise)
-		raise(whole);
-	fprintf(stderr, "%s\n", whole);
-	abort();
-}
 
 /* -- the gate ---------------------------------------------------------------- */
 
@@ -104,30 +38,16 @@ const struct gloo_context *ocs_gloo_context(const void *gloo, const void *transp
 	return context && context->group != OCS_GATE_FREE ? context : NULL;
 }
 
-static void number_set(struct store *store, int rank, int32_t world)
+static void number_set(struct gloo_store *store, int rank, int32_t world)
 {
-	char key[40], value[sizeof(world)];
-	int length = snprintf(key, sizeof(key), "slurm-ocs/rank/%d", rank);
-	struct cxx_string name = { key, (size_t)length, "" };
-	struct cxx_vector data = { value, value + sizeof(value), value + sizeof(value) };
-
-	memcpy(value, &world, sizeof(world));
-	store->table->set(store, &name, &data);
+	ocs_gloo_store_set(store, "rank", rank, &world, sizeof(world));
 }
 
-static int32_t number_get(struct store *store, int rank)
+static int32_t number_get(struct gloo_store *store, int rank)
 {
-	void (*release)(void *) = (void (*)(void *))library_find("_ZdlPv");
-	char key[40];
-	int length = snprintf(key, sizeof(key), "slurm-ocs/rank/%d", rank);
-	struct cxx_string name = { key, (size_t)length, "" };
-	struct cxx_vector data = store->table->get(store, &name);
 	int32_t world = -1;
 
-	if (data.end - data.begin == (ptrdiff_t)sizeof(world))
-		memcpy(&world, data.begin, sizeof(world));
-	if (release)
-		release(data.begin);
+	ocs_gloo_store_get(store, "rank", rank, &world, sizeof(world));
 	return world;
 }
 
@@ -146,7 +66,7 @@ static uint32_t identity_make(const int32_t *world, int size)
 
 /* The context of GLOO, whose members are known by what each one writes into STORE. */
 static struct gloo_context *context_learn(struct ocs_gate *gate, struct ranks *gloo,
-					  struct store *store)
+					  struct gloo_store *store)
 {
 	struct gloo_context *context = calloc(1, sizeof(*context));
 	int32_t *world = calloc((size_t)gloo->size, sizeof(*world));
@@ -189,12 +109,13 @@ static void context_add(struct gloo_context *context, struct ranks *gloo)
 	pthread_mutex_unlock(&lock);
 }
 
-void context_connect(struct ranks *gloo, struct store *store, void *device) GLOO_NAME(CONNECT);
+void context_connect(struct ranks *gloo, struct gloo_store *store, void *device)
+	GLOO_NAME(GLOO_CONNECT);
 
 /* Connections are made at once between all members, as one operation of them. */
-void context_connect(struct ranks *gloo, struct store *store, void *device)
+void context_connect(struct ranks *gloo, struct gloo_store *store, void *device)
 {
-	void (*real)(struct ranks *, struct store *, void *) = REAL(CONNECT);
+	void (*real)(struct ranks *, struct gloo_store *, void *) = REAL(GLOO_CONNECT);
 	struct ocs_gate *gate = ocs_gate_get();
 	struct gloo_context *context;
 	GLOO_PASS pass = { OCS_GATE_FREE, 0 };

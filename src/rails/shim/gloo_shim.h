@@ -6,7 +6,8 @@
 
 /* The shim of Gloo, as PyTorch uses it: functions of libgloo.so.0 are interposed by their C++ names.
  *
- *   gloo_contexts.c     the library, contexts (process groups) and their ranks
+ *   gloo_library.c      the library itself
+ *   gloo_contexts.c     contexts (process groups) and their ranks
  *   gloo_collectives.c  held until all members have reached them
  *   gloo_messages.c     sends and receives, started by a thread when they are granted
  *
@@ -18,22 +19,7 @@
 #include <stdint.h>
 
 #include "src/rails/shim/gate.h"
-
-#define GLOO_NAME(TEXT) __asm__(TEXT) __attribute__((visibility("default")))
-
-/* The function of Gloo of this name; ends the process where there is none: nobody can call it. */
-void *ocs_gloo_real(const char *name);
-#define REAL(TEXT)                                                 \
-	({                                                         \
-		static _Atomic(void *) found;                      \
-                                                                   \
-		if (!atomic_load(&found))                          \
-			atomic_store(&found, ocs_gloo_real(TEXT)); \
-		atomic_load(&found);                               \
-	})
-
-/* Throws std::runtime_error. */
-_Noreturn void ocs_gloo_throw(const char *text);
+#include "src/rails/shim/gloo_library.h"
 
 struct gloo_context {
 	void *gloo, *transport; /* gloo::Context, gloo::transport::Context */
