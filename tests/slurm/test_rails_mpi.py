@@ -93,6 +93,22 @@ def test_mpi(net, shape, nodes, words, mode, delay, late):
     assert changed(before, after, "passed")
 
 
+# A program that asks for a signal, and what it heard when it ends; the signal may come after the error.
+HEARING = r"""
+import os, runpy, signal, sys, time
+heard = []
+signal.signal(signal.SIGUSR1, lambda *_: heard.append(True))
+del sys.argv[0]
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+finally:
+    end = time.monotonic() + 60
+    while not heard and time.monotonic() < end:
+        time.sleep(0.01)
+    print("HEARD", os.environ["SLURM_PROCID"], bool(heard), flush=True)
+"""
+
+
 def losses(text):
     return [line for line in text.splitlines() if line.startswith(("loss", "weights"))]
 
@@ -115,13 +131,16 @@ def plain():
 
 
 def test_killed_rank(net, plain):
-    """A rank is killed in the middle of changes: the job fails and names it, nothing is left, and a job beside it on the
-    same switches loses no frame."""
+    """A rank is killed in the middle of changes: the job fails and names it, ranks get the signal that they asked for,
+    nothing is left, and a job beside it on the same switches loses no frame."""
+    net.write("hearing.py", HEARING)
     net.emulator("delay", "10")
     before = net.frames()
     begun = [net.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand",
-                        script="srun -N4 --ntasks-per-node=1 %s %s %s 2 %d; echo ENDED $?" % (
-                            net.path("train"), net.path("out", "kill"), NET / "rails_train.py", count)) for count in (2, 1000)]
+                        "--export=ALL,OCS_RAILS_SIGNAL=USR1",
+                        script="srun -N4 --ntasks-per-node=1 %s %s %s %s 2 %d; echo ENDED $?" % (
+                            net.path("train"), net.path("out", "kill"), more, NET / "rails_train.py", count))
+             for count, more in ((2, ""), (1000, net.path("hearing.py")))]
     for job in begun:
         net.running(job)
 
@@ -136,6 +155,8 @@ def test_killed_rank(net, plain):
     assert "ENDED 0" in text(begun[0]) and losses(text(begun[0])) == losses(plain), text(begun[0]) + plain
     assert "ENDED 0" not in text(begun[1]), text(begun[1])
     assert text(begun[1]).count("slurm-ocs: rank 2 is gone without a goodbye") == 1, text(begun[1])
+    assert sorted(line for line in text(begun[1]).splitlines() if line.startswith("HEARD")) == [
+        "HEARD %d True" % rank for rank in (0, 1, 3)], text(begun[1])
     net.until(lambda: not [patch for patch in net.patches() if patch[0].startswith("rail")], 60, lambda: net.patches())
     net.until(lambda: not [port for port in net.ocsctl("show", "port")["ports"] if port.get("owner")], 60, "ports to be free")
     net.until(lambda: "ocs-rails" not in net.out("ps -eo args | grep -v grep"), 60, "programs of jobs to end")

@@ -30,8 +30,15 @@ check_PROGRAMS += test_gate
 test_gate_SOURCES = rails/test_gate.c rails/gate_agent.c rails/gate_agent.h
 test_gate_LDADD = $(S)/rails/libocs_gate.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += test_gate_signal
+test_gate_signal_SOURCES = rails/test_gate_signal.c rails/gate_agent.c rails/gate_agent.h
+test_gate_signal_LDADD = $(S)/rails/libocs_gate.la $(CMOCKA_LIBS)
+
 # The controller and agents as programs, with an ocsd and ranks around them.
-dist_check_SCRIPTS += rails/test_rails_control.py
+dist_check_SCRIPTS += rails/test_rails_control.py rails/test_rails_agent.py
+check_LTLIBRARIES += syslog_preload.la
+syslog_preload_la_SOURCES = rails/syslog_preload.c
+syslog_preload_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
 check_PROGRAMS += test_rails_senders
 test_rails_senders_SOURCES = rails/test_rails_senders.c $(top_srcdir)/src/rails/controller/senders.c

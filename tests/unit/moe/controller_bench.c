@@ -128,17 +128,33 @@ const char *bench_ports(void)
 void controller_run(struct bench *b)
 {
 	char *region = bench_path(b, "region.json"), *key = bench_path(b, "moe.key");
-	char *sockets = bench_path(b, "sockets");
+	char *sockets = bench_path(b, "sockets"), *parent = ocs_asprintf("%d", b->parent);
 
-	b->controller = program_start(
-		(const char *const[]){ "ocs-moe-controller", "--region", region, "--key", key,
-				       "--ocsd", b->rig->address, "--sockets", sockets, "--layers",
-				       "2", "--switching", "0.001,0", "--timeout", "20", "--ports",
-				       bench_ports(), NULL },
-		true);
+	b->controller = program_start((const char *const[]){ "ocs-moe-controller",
+							     "--region",
+							     region,
+							     "--key",
+							     key,
+							     "--ocsd",
+							     b->rig->address,
+							     "--sockets",
+							     sockets,
+							     "--layers",
+							     "2",
+							     "--switching",
+							     "0.001,0",
+							     "--timeout",
+							     "20",
+							     "--ports",
+							     bench_ports(),
+							     b->parent ? "--parent-fd" : NULL,
+							     parent,
+							     NULL },
+				      true);
 	free(region);
 	free(key);
 	free(sockets);
+	free(parent);
 }
 
 pid_t relay_run(struct bench *b, const char *name, bool ready)
@@ -185,13 +201,18 @@ void process_end(pid_t child, int number)
 	waitpid(child, NULL, 0);
 }
 
-void controller_stop(struct bench *b, int number)
+void ranks_leave(struct bench *b)
 {
 	for (int g = 0; g < GROUPS; g++) {
 		fclose(b->plan[g]);
 		for (int s = 0; s < SERVERS; s++)
 			ocs_moe_gate_close(b->gate[g][s]);
 	}
+}
+
+void controller_stop(struct bench *b, int number)
+{
+	ranks_leave(b);
 	process_end(b->controller, number);
 	if (number == SIGTERM) {
 		char *sockets = bench_path(b, "sockets");

@@ -21,6 +21,7 @@
 struct bench {
 	struct rig *rig;
 	pid_t controller, relay;
+	int parent;	       /* pidfd for --parent-fd of the controller, or 0 */
 	unsigned int pause_us; /* for an all-to-all */
 	struct ocs_moe_gate *gate[GROUPS][SERVERS];
 	FILE *plan[GROUPS];
@@ -38,6 +39,8 @@ struct ocs_client *job_start(struct bench *b);
 /* The controller with its sockets in folder "sockets"; controller_start has all ranks connected to them. */
 void controller_run(struct bench *b);
 void controller_start(struct bench *b);
+/* Closes what controller_start has connected. */
+void ranks_leave(struct bench *b);
 /* Hangs up all ranks, and ends it by signal NUMBER. */
 void controller_stop(struct bench *b, int number);
 /* A relay with its sockets in folder NAME; READY: waits until they are there. */

@@ -4,6 +4,7 @@
 /* The controller of a job with experts, in front of a real ocsd and emulated switches: circuits follow what
  * gates say, plans name those that stand, and what dies leaves the circuits as they are. */
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,6 +138,36 @@ static void lost_rows(void **state)
 	ocs_client_close(client);
 }
 
+/* It ends with the process that --parent-fd names, in good order, and not before. */
+static void parent_ends(void **state)
+{
+	struct bench b = { .rig = *state };
+	struct ocs_client *client = job_start(&b);
+	char *sockets = bench_path(&b, "sockets");
+	pid_t parent = fork();
+	int status = -1;
+
+	if (!parent) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	b.parent = (int)syscall(SYS_pidfd_open, parent, 0);
+	assert_true(b.parent > 0);
+	assert_int_equal(fcntl(b.parent, F_SETFD, 0), 0);
+	controller_start(&b);
+	close(b.parent);
+	passes_go(&b, 0, 0, bench_far);
+	assert_int_equal(waitpid(b.controller, &status, WNOHANG), 0);
+	process_end(parent, SIGKILL);
+	assert_int_equal(waitpid(b.controller, &status, 0), b.controller);
+	assert_int_equal(status, 0);
+	assert_int_equal(access(sockets, F_OK), -1);
+	ranks_leave(&b);
+	free(sockets);
+	ocs_client_close(client);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +175,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_ocsd, bench_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(another_controller, bench_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(lost_rows, bench_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(parent_ends, bench_setup, rig_teardown),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

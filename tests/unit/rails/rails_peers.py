@@ -44,6 +44,11 @@ def until(what, limit=LIMIT):
         time.sleep(0.002)
 
 
+def sleeps(process):
+    with open("/proc/%d/stat" % process.pid, encoding="ascii") as handle:
+        return handle.read().rpartition(")")[2].split()[0] == "S"
+
+
 def secret(job, epoch):
     return hmac.new(KEY.encode(), ("agents %d %d" % (job, epoch)).encode(), hashlib.sha256).hexdigest()
 

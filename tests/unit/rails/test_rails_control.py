@@ -16,7 +16,7 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rails_peers import (ARRIVE, END, FREE, GATED, GONE, KEY, LIMIT, LOST, NOTE, RANK_LOST, REFUSED, REVOKED, TIMEOUT,
-                         WORD, Job, Rank, name_of, secret, until)  # noqa: E402
+                         WORD, Job, Rank, name_of, secret, sleeps, until)  # noqa: E402
 
 number = 0
 
@@ -191,11 +191,6 @@ def test_steps(folder):
         rank.goodbye()
     result("agents end with their ranks", all(until(lambda: agent.poll() is not None) for agent in late + monitors))
     result("all end in good order", not job.end())
-
-
-def sleeps(process):
-    with open("/proc/%d/stat" % process.pid, encoding="ascii") as handle:
-        return handle.read().rpartition(")")[2].split()[0] == "S"
 
 
 def test_troubles(folder):
