@@ -375,9 +375,11 @@ void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
 		if (made && made < group->nrings && !plan->directed)
 			ring_open(&as, group, group->steps[made]);
 		group->nrings = made;
-		if (best && rest == OCS_PLAN_NOTHING && !mp)
-			chords_join(&as, group);
 	}
+	/* after the rings of all groups, which need these interfaces more */
+	for (int g = 0; g < plan->ngroups; g++)
+		if (best && rest == OCS_PLAN_NOTHING && !mp)
+			chords_join(&as, &plan->groups[order[g]]);
 	for (int g = 0; g < plan->ngroups; g++)
 		ocs_plan_trees(&as.ports, &plan->groups[order[g]], trees);
 	if (mp)

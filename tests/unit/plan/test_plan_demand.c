@@ -365,6 +365,16 @@ static void test_groups(void **state)
 	assert_int_equal(plan->groups[0].nrings, 1);
 	ocs_plan_destroy(plan);
 
+	/* a light group has its ring before circuits join opposite servers */
+	request.best = true;
+	request.demand = "{\"allreduce\":[{\"members\":[0,1,2,3,4,5,6,7],\"bytes\":900},"
+			 "{\"members\":[0,1,2,3,4,5,6,7],\"bytes\":1}]}";
+	plan = plan_make(&request);
+	assert_int_equal(plan->groups[0].nrings, 1);
+	assert_int_equal(plan->groups[1].nrings, 1);
+	ocs_plan_destroy(plan);
+	request.best = false;
+
 	/* pairs: one circuit each */
 	request.demand = "{\"allreduce\":[{\"members\":[0,1],\"bytes\":50},"
 			 "{\"members\":[0,1,2,3,4,5,6,7],\"bytes\":50}],\"mp\":"
