@@ -160,6 +160,7 @@
 #define OCS_FIELD_PORT "port"
 #define OCS_FIELD_PORTS "ports"
 #define OCS_FIELD_PROOF "proof"
+#define OCS_FIELD_PROVISIONED "provisioned"
 #define OCS_FIELD_QUARANTINE "quarantine"
 #define OCS_FIELD_RAIL "rail"
 #define OCS_FIELD_RAILS "rails"

@@ -69,13 +69,14 @@ static const char *mode_describe(struct json_object *one)
 
 static void counts_print(struct json_object *one, const char *before)
 {
-	printf("%s%s changes of rails (%.1f a second), %s circuits cut and made, %s failed, %s refused; waited %.3f s, %s times for one rank, %s wrong predictions\n",
+	printf("%s%s changes of rails (%.1f a second), %s circuits cut and made, %s failed, %s refused; waited %.3f s, %s times for one rank; %s changes provisioned, %s of them wrong\n",
 	       before, ocs_ctl_string(one, OCS_FIELD_CHANGES, "0"), rate_get(one),
 	       ocs_ctl_string(one, OCS_FIELD_CIRCUITS, "0"),
 	       ocs_ctl_string(one, OCS_FIELD_FAILED, "0"),
 	       ocs_ctl_string(one, OCS_FIELD_REFUSED, "0"),
 	       (double)ocs_field_number(one, OCS_FIELD_WAITED_MS, 0) / 1000,
 	       ocs_ctl_string(one, OCS_FIELD_LAST_ARRIVALS, "0"),
+	       ocs_ctl_string(one, OCS_FIELD_PROVISIONED, "0"),
 	       ocs_ctl_string(one, OCS_FIELD_MISPREDICTED, "0"));
 }
 

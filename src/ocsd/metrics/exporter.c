@@ -261,6 +261,12 @@ static void add_history(struct ocs_text *text, const struct ocsd_counters *m)
 		      "Such changes that did not come whole.", m->topologies_failed);
 	metric_number(text, "topology_refusals_total", "counter",
 		      "Requests of controllers that were refused.", m->topologies_refused);
+	metric_number(text, "topology_provisioned_total", "counter",
+		      "Changes that began before they were demanded, as controllers say.",
+		      m->topologies_provisioned);
+	metric_number(text, "topology_mispredicted_total", "counter",
+		      "Those of them that were undone before they were used.",
+		      m->topologies_mispredicted);
 	metric_number(text, "limited_requests_total", "counter",
 		      "Requests turned away because their user asks too much.", m->limited);
 	add_histogram(text, "batch_seconds", "One batch, sent to verified by a full read-back.",

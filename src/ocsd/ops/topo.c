@@ -235,12 +235,29 @@ static struct wanted *wanted_read(const struct ocsd_job *job, struct json_object
 	return NULL;
 }
 
-/* What the controller says of itself. */
-static void report_take(struct ocsd_menu *menu, struct json_object *request)
+/* What was added to the count BEFORE, which begins anew with each step; MOST is what can have been. */
+static uint64_t count_grown(int64_t before, int64_t now, uint64_t most)
 {
+	uint64_t grown = (uint64_t)(now < before ? now : now - before);
+
+	return grown < most ? grown : most;
+}
+
+/* What the controller says of itself.  It is the user's: what it adds to the counts of all is bounded. */
+static void report_take(struct ocsd *d, struct ocsd_menu *menu, struct json_object *request)
+{
+	int64_t provisioned = menu->provisioned, mispredicted = menu->mispredicted;
+	uint64_t most = menu->total.changes - menu->reported;
+
 	ocs_field_within(request, OCS_FIELD_WAITED_MS, INT64_MAX, &menu->waited_ms);
+	ocs_field_within(request, OCS_FIELD_PROVISIONED, INT64_MAX, &menu->provisioned);
 	ocs_field_within(request, OCS_FIELD_MISPREDICTED, INT64_MAX, &menu->mispredicted);
 	ocs_field_within(request, OCS_FIELD_LAST_ARRIVALS, INT64_MAX, &menu->last_arrivals);
+	menu->reported = menu->total.changes;
+	if (ocsd_menu_region(menu))
+		return;
+	d->counters.topologies_provisioned += count_grown(provisioned, menu->provisioned, most);
+	d->counters.topologies_mispredicted += count_grown(mispredicted, menu->mispredicted, most);
 }
 
 static void topo_wait(struct ocsd *d, struct ocsd_client *client, int64_t id, struct ocsd_job *job,
@@ -300,7 +317,7 @@ static void change_ask(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
 	}
-	report_take(job->menu, request);
+	report_take(d, job->menu, request);
 	for (size_t i = 0; i < count; i++) {
 		wanted[i].taken =
 			!ocsd_topology_ask(d, job, wanted[i].rail, (uint64_t)seq, wanted[i].topo,

@@ -44,6 +44,8 @@ struct ocsd_counters {
 	/* Changes of topologies, rail by rail, and the circuits that they cut and made; those of them
 	 * that did not come whole; requests that were refused. */
 	uint64_t topologies, topology_circuits, topologies_failed, topologies_refused;
+	/* Of these changes, as controllers say: begun before they were demanded, and of those, wrong ones. */
+	uint64_t topologies_provisioned, topologies_mispredicted;
 	struct ocsd_region_count *regions; /* of sections that have had jobs with experts */
 	size_t nregions;
 };

@@ -93,7 +93,8 @@ struct ocsd_menu {
 	int64_t refused_ns; /* when the last row of a refusal was written */
 	uint64_t recent[2]; /* changes in this and in the last period, since RECENT_NS */
 	int64_t recent_ns;
-	int64_t waited_ms, mispredicted, last_arrivals; /* as the controller says */
+	int64_t waited_ms, provisioned, mispredicted, last_arrivals; /* as the controller says */
+	uint64_t reported;		 /* changes when it said so last */
 	struct ocsd_node_routes *routes; /* by node; NULL: routes do not follow the circuits */
 	uint64_t routes_revision;
 };

@@ -215,6 +215,7 @@ static struct json_object *topo_new(struct controller *controller, uint64_t wire
 	ocs_field_add_text(line, OCS_FIELD_KEY, controller->key);
 	ocs_field_add_number(line, OCS_FIELD_SEQ, (int64_t)wire);
 	ocs_field_add_number(line, OCS_FIELD_WAITED_MS, counts->waited / 1000000);
+	ocs_field_add_number(line, OCS_FIELD_PROVISIONED, (int64_t)counts->provisioned);
 	ocs_field_add_number(line, OCS_FIELD_MISPREDICTED, (int64_t)counts->mispredicted);
 	ocs_field_add_number(line, OCS_FIELD_LAST_ARRIVALS, (int64_t)counts->late);
 	return line;

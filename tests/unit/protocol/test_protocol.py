@@ -21,7 +21,7 @@ VERSION_1 = {
              "forgotten forward_macs forwarding gone group groups held history host hosts id in in_dbm interface "
              "job jobs kept key kind label last last_arrivals last_read loss macs max_epoch max_job "
              "mispredicted missing mode moe name never_heard next next_port nic_ports nics node nodes nonce ok op "
-             "out out_dbm owner partition patches pending phases placement plan port ports proof "
+             "out out_dbm owner partition patches pending phases placement plan port ports proof provisioned "
              "quarantine rail rails rate ready realised reason refused region released retry_ms revision "
              "section sections seq servers set shape since size slurmctld slurmctld_yaml source stage stands "
              "state status superseded switch switches term tested text time topo transaction uid "

@@ -69,7 +69,7 @@ class Ocsd(threading.Thread):
         super().__init__(daemon=True)
         self.path, self.job, self.epoch, self.mode = path, job, epoch, mode
         self.extents, self.stands, self.seqs = list(extents), ["11"] * rails, [0] * rails
-        self.topologies, self.requests, self.switch_s, self.stale, self.mispredicted = [], 0, 0, 0, 0
+        self.topologies, self.requests, self.switch_s, self.stale, self.mispredicted, self.provisioned = [], 0, 0, 0, 0, 0
         self.trouble = lambda number: None
         self.judge = lambda rail, topo: None
         self.listener, self.client = None, None
@@ -140,7 +140,7 @@ class Ocsd(threading.Thread):
             "nic_ports": 2, "rails": rails}]})
 
     def topo(self, client, request, trouble):
-        self.mispredicted = request.get("mispredicted", 0)
+        self.mispredicted, self.provisioned = request.get("mispredicted", 0), request.get("provisioned", 0)
         answer = {"id": request["id"], "ok": True, "seq": request["seq"], "rails": []}
         if request.get("key") != KEY or trouble == "revoked":
             self.say(client, {"id": request["id"], "ok": False, "code": 1, "error": "no such key", "gone": True})

@@ -157,6 +157,8 @@ def test_windows(folder):
         result("%s: operations outside every phase are served" % mode, not errors, (errors, job.text()))
         result("%s: and what was expected instead is counted" % mode,
                job.ocsd.mispredicted >= 1 if mode == "provisioned" else job.ocsd.mispredicted == 0, job.ocsd.mispredicted)
+        result("%s: as are those that began before, of both rails" % mode, 2 * len(before) <= job.ocsd.provisioned + 2 <= len(
+            job.ocsd.topologies) if mode == "provisioned" else job.ocsd.provisioned == 0, job.ocsd.provisioned)
         faults = job.end()
         result("%s: all end in good order" % mode, not faults, faults)
 
