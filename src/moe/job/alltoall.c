@@ -3,8 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/moe/job/state.h"
+
+#define SETTLE_US 20 /* between two looks at what is not acknowledged yet */
 
 static void marks_free(struct ocs_moe *moe)
 {
@@ -45,6 +48,7 @@ static int call_begin(struct ocs_moe *moe)
 	moe->call++;
 	moe->calling = true;
 	moe->told_done = false;
+	moe->settle_at = 0;
 	moe->progress_at = moe->here_at = ocs_moe_now();
 	for (int k = 0; k < moe->conns; k++)
 		if (moe->conn[k])
@@ -69,13 +73,23 @@ static bool words_left(const struct ocs_moe_conn *conn)
 	       (conn->words.head || (conn->out_size && conn->out.kind != OCS_MOE_DATA));
 }
 
+/* Whether this rank may say that it has finished.  Who hears that of all may have circuits cut, so nothing of this rank
+ * may be under way on one, no acknowledgement either: the others' words go by packets. */
+static bool circuits_rest(struct ocs_moe *moe)
+{
+	if (!moe->settle_at)
+		moe->settle_at = ocs_moe_now();
+	return ocs_moe_still(moe) || ocs_moe_now() - moe->settle_at > moe->dark_ms;
+}
+
 /* Whether this rank may go: no one needs it any more, and what it says has left. */
 static bool call_over(struct ocs_moe *moe)
 {
-	if (moe->to_get || moe->to_ack)
+	if (moe->to_get || moe->to_ack || !(moe->told_done || circuits_rest(moe)))
 		return false;
 	if (!moe->told_done) {
 		moe->told_done = true;
+		ocs_moe_rest(moe);
 		for (int j = 0; j < moe->ranks; j++)
 			ocs_moe_tell(moe, j,
 				     &(struct ocs_moe_frame){ .kind = OCS_MOE_DONE,
@@ -164,7 +178,11 @@ static int call_run(struct ocs_moe *moe)
 	int dark = moe->dark_ms / 4, here = moe->idle_ms / 8;
 
 	while (!call_over(moe)) {
-		if (ocs_moe_turn(moe, (dark < here ? dark : here) + 1))
+		bool settling = moe->settle_at && !moe->told_done;
+
+		if (settling)
+			usleep(SETTLE_US);
+		if (ocs_moe_turn(moe, settling ? 0 : (dark < here ? dark : here) + 1))
 			return -1;
 		if (ocs_moe_now() - moe->progress_at > moe->idle_ms)
 			return idle_fail(moe);

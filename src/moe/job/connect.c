@@ -174,6 +174,8 @@ static void conn_ready(struct ocs_moe_conn *conn)
 	int one = 1;
 
 	setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (conn->link != OCS_MOE_LINK_PACKETS)
+		ocs_moe_hush_at_death(conn->fd);
 	conn->state = OCS_MOE_UP;
 }
 

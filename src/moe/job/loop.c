@@ -155,7 +155,8 @@ static int conn_serve(struct ocs_moe *moe, struct ocs_moe_conn *conn, short even
 static bool conn_due(const struct ocs_moe *moe, const struct ocs_moe_conn *conn)
 {
 	return conn->state == OCS_MOE_RETRYING &&
-	       (conn->link == OCS_MOE_LINK_PACKETS || !moe->unsure);
+	       (conn->link == OCS_MOE_LINK_PACKETS ||
+		!(moe->unsure || (moe->calling && moe->told_done)));
 }
 
 static int conns_serve(struct ocs_moe *moe, int first)

@@ -163,6 +163,8 @@ static int frame_end(struct ocs_moe *moe, struct ocs_moe_conn *conn)
 	conn->in_got = 0;
 	switch (in->kind) {
 	case OCS_MOE_DATA:
+		if (conn->link != OCS_MOE_LINK_PACKETS)
+			ocs_moe_acknowledge(conn->fd);
 		if (conn->in_relay)
 			data_relay(moe, conn);
 		else

@@ -120,6 +120,7 @@ struct ocs_moe {
 	struct ocs_moe_lane **lane;
 	int lanes, lanes_size;
 	bool told_done;
+	int64_t settle_at; /* when circuits were to be still first; 0: not yet */
 	int64_t progress_at, dark_at, here_at;
 	struct pollfd *poll; /* scratch */
 	int poll_size;
@@ -161,8 +162,15 @@ void ocs_moe_conn_retry(struct ocs_moe_conn *conn);
 /* silence.c */
 /* Closes a circuit's socket.  Nothing leaves this machine for it, now or later; Linux before 5.7 sends one reset. */
 void ocs_moe_hush(int fd);
-/* The end of a call: all that was sent on circuits is acknowledged, in both directions.  A circuit on which it is not
- * after dark_ms is left alone.  -1: the handle is broken. */
+/* A process that dies ends a circuit's socket by one reset, and nothing is sent again. */
+void ocs_moe_hush_at_death(int fd);
+/* Acknowledges what came, which the kernel would do 40 ms later. */
+void ocs_moe_acknowledge(int fd);
+/* Acknowledges what came by circuits, and says whether all that this rank sent by them is acknowledged. */
+bool ocs_moe_still(const struct ocs_moe *moe);
+/* Attempts to connect circuits are given up for this call. */
+void ocs_moe_rest(struct ocs_moe *moe);
+/* The end of a call: a circuit that is not still after dark_ms is left alone.  -1: the handle is broken. */
 int ocs_moe_settle(struct ocs_moe *moe);
 
 /* send.c */
