@@ -192,8 +192,7 @@ static int plan_build(struct ocs_plan *plan, const struct ocs_plan_request *requ
 	}
 	/* without a demand nobody knows what AllReduce needs: one ring, which is the
 	 * one that stock NCCL uses */
-	rings_share(plan, order, way == RINGS ? -1 : first, request->failed,
-		    way >= EXPANDER && !request->demand,
+	rings_share(plan, order, first, request->failed, way >= EXPANDER && !request->demand,
 		    way == RINGS ? plan->degree : ports_split(plan), trees);
 	for (int g = 0; g < plan->ngroups; g++) {
 		struct ocs_plan_group *group = &plan->groups[g];
@@ -345,7 +344,8 @@ static struct ocs_plan *way_plan(const struct ocs_plan_request *request, enum wa
 				*err = first;
 			return NULL;
 		}
-		return plan ? plan : plan_attempt(request, true, way, err);
+		/* rings alone are those of the groups that were asked for */
+		return plan || way == RINGS ? plan : plan_attempt(request, true, way, err);
 	}
 	return plan_attempt(request, false, way, err);
 }

@@ -70,7 +70,7 @@ struct ocs_plan {
 	double bandwidth_tax; /* bytes times hops over bytes of the demand; 1: all
 				 * traffic goes straight */
 	double busiest_bytes; /* of the demand, on the circuit that carries most, one
-				 * direction; 0 if read from JSON */
+				 * direction, each pair on one path; 0 if read from JSON */
 	char *assignment;     /* how circuits were given to switches, a sentence */
 };
 

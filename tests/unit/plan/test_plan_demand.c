@@ -288,6 +288,19 @@ static void test_mp_alone(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_true(has_circuit(plan, i, (i + 1) % 4));
 	assert_int_equal(plan->ngroups, 0);
+	/* no group is added that the demand does not have */
+	for (int degree = 3; degree <= 6; degree++) {
+		struct ocs_plan *best;
+
+		request.best = true;
+		request.degree = degree;
+		request.demand = "{\"mp\":[[0,9,0,0],[9,0,9,0],[0,9,0,9],[0,0,9,0]]}";
+		best = plan_make(&request);
+		assert_int_equal(best->ngroups, 0);
+		ocs_plan_destroy(best);
+	}
+	request.best = false;
+	request.degree = 3;
 	assert_true(fabs(plan->bandwidth_tax - 1) < 1e-9);
 	ocs_plan_destroy(plan);
 	request.demand = "{\"mp\":[[0,9,0,0],[0,0,0,0],[0,0,0,9],[0,0,0,0]]}";
