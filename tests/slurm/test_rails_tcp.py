@@ -168,6 +168,26 @@ def test_routes_follow_circuits(net, bare):
     streams.end()
 
 
+def test_giant_ring(net, bare):
+    """The job's comment tells which rails went to the giant ring, also after slurmctld was started anew."""
+    job = net.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand")
+    net.running(job)
+    controller = Controller(net, job)
+    assert controller.topo("00", "11")["ok"]
+    assert "ring" not in net.job(job)["AdminComment"]
+    assert controller.topo("00", "ring")["ok"]
+    def comment():
+        return net.job(job).get("AdminComment", "")
+    net.until(lambda: "ocs failure: rail 1 went to the giant ring" in comment(), 60, comment)
+    net.saved(job)
+    net.kill("slurmctld")
+    assert controller.topo("ring", "ring")["ok"]
+    net.start_slurmctld()
+    net.wait_for_slurmctld()
+    net.until(lambda: "ocs failure: rail 0 went to the giant ring, rail 1 went to the giant ring" in comment(), 60, comment)
+    assert net.state(job) == "RUNNING"
+
+
 def test_streams_outlive_changes(net, bare):
     """All pairs exchange messages during 60 changes: none is lost, and no frame enters a port in change or a dark
     one; a foreign job on the same switches loses none either."""

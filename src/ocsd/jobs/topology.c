@@ -3,6 +3,7 @@
 
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/jobs/degraded.h"
 #include "src/ocsd/jobs/menu.h"
 #include "src/ocsd/jobs/routes.h"
 #include "src/ocsd/jobs/region.h"
@@ -224,6 +225,8 @@ static void rail_fail(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *ra
 	ocs_log(OCS_LOG_WARNING, "job %u: %s", job->job, text);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "topology_failed", .reply = text });
 	free(text);
+	if (strcmp(rail->topo, OCS_RAILS_RING) == 0)
+		ocsd_rail_degrade(d, job, rail);
 }
 
 static void rail_answer(struct ocsd *d, struct ocsd_rail *rail)
@@ -287,6 +290,7 @@ static void rail_conclude(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail
 			ocsd_audit(d, &(struct ocsd_audit){
 					      .job = job, .what = "giant_ring", .after = text });
 			free(text);
+			ocsd_rail_degrade(d, job, rail);
 		}
 	}
 	rail_answer(d, rail);

@@ -60,6 +60,7 @@ struct ocsd_rail {
 	bool waits; /* it is not answered yet */
 	int code;   /* enum ocs_code of ERROR */
 	char *error;
+	const char *degraded; /* what became of it once, for the job's comment; NULL: nothing */
 	bool changing;
 	int64_t begun_ns;		/* when it was asked for the change under way */
 	struct ocsd_transition *change; /* NULL: over */

@@ -86,6 +86,9 @@ static void job_cancel(job_record_t *job, const char *text, const char *why)
 /* A running job keeps its nodes and learns what is wrong. */
 static void user_tell(job_record_t *job, char *text)
 {
+	/* ocsd says it again after each connection. */
+	if (xstrstr(job->admin_comment, text))
+		return;
 	comment_note(job, text);
 	srun_user_message(job, text);
 	ocs_slurm_info("%pJ: %s; it runs on", job, text);

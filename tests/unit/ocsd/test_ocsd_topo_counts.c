@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* What a controller says of the changes that it asked for: as ocsctl shows it, and in the metrics of all jobs, which a
- * controller that lies cannot make larger than the changes that there were. */
+ * controller that lies cannot make larger than the changes that there were; and what slurmctld hears of a giant ring. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,10 +97,54 @@ static void provisioned(void **state)
 	ocs_client_close(client);
 }
 
+/* The event that says to slurmctld what rails of T had to go to; the next one. */
+static void degraded_is(struct ocs_client *slurmctld, const char *wanted)
+{
+	struct json_object *event = rig_event(slurmctld, "degraded");
+
+	assert_int_equal(rig_number(event, "job"), 1);
+	assert_int_equal(rig_number(event, "epoch"), 10);
+	assert_string_equal(rig_text(event, "error"), wanted);
+	json_object_put(event);
+}
+
+/* Each rail is named once, and again to a slurmctld that connects anew. */
+static void giant_ring(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *slurmctld = rig_client(rig);
+	struct tenant t = { 1, 0, "" };
+	int seq = 1;
+
+	json_object_put(rig_ask(slurmctld, "{'op':'subscribe'}"));
+	topo_start(client, &t, "on-demand");
+	topo_change(client, &t, seq++, "000");
+	json_object_put(
+		rig_ask(client, TOPO_REQUEST, 1, 10, seq++, t.key, "{'rail':1,'topo':'ring'}"));
+	degraded_is(slurmctld, "rail 1 went to the giant ring");
+	for (int i = 0; i < 3; i++) {
+		json_object_put(rig_ask(client, TOPO_REQUEST, 1, 10, seq++, t.key,
+					"{'rail':1,'topo':'000'}"));
+		json_object_put(rig_ask(client, TOPO_REQUEST, 1, 10, seq++, t.key,
+					"{'rail':1,'topo':'ring'}"));
+	}
+	json_object_put(
+		rig_ask(client, TOPO_REQUEST, 1, 10, seq++, t.key, "{'rail':0,'topo':'ring'}"));
+	degraded_is(slurmctld, "rail 0 went to the giant ring, rail 1 went to the giant ring");
+	ocs_client_close(slurmctld);
+	slurmctld = rig_client(rig);
+	json_object_put(rig_ask(slurmctld, "{'op':'subscribe'}"));
+	degraded_is(slurmctld, "rail 0 went to the giant ring, rail 1 went to the giant ring");
+	topo_end(client, &t);
+	ocs_client_close(slurmctld);
+	ocs_client_close(client);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(provisioned, topo_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(giant_ring, topo_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
