@@ -5,7 +5,7 @@
 # (worker.c).  Folders are written out: automake wants these names for make dist even where
 # the conditional around this file, and with it any variable set here, is out.
 OCSD_PARTS = ../../src/ocsd/degraded_mode.c ../../src/ocsd/jobs/allocation.c \
-	../../src/ocsd/jobs/circuits.c ../../src/ocsd/jobs/connect.c ../../src/ocsd/jobs/job_state.c ../../src/ocsd/jobs/degraded.c ../../src/ocsd/jobs/forwarding.c \
+	../../src/ocsd/jobs/circuits.c ../../src/ocsd/jobs/connect.c ../../src/ocsd/jobs/job_state.c ../../src/ocsd/jobs/degraded.c ../../src/ocsd/jobs/rail_fault.c ../../src/ocsd/jobs/forwarding.c \
 	../../src/ocsd/jobs/lifecycle.c ../../src/ocsd/jobs/lookahead.c ../../src/ocsd/jobs/menu.c ../../src/ocsd/jobs/region.c ../../src/ocsd/jobs/node_presence.c \
 	../../src/ocsd/jobs/plan.c ../../src/ocsd/jobs/replan.c ../../src/ocsd/jobs/restore.c ../../src/ocsd/jobs/routes.c ../../src/ocsd/jobs/topology.c ../../src/ocsd/jobs/transition.c \
 	../../src/ocsd/metrics/exporter.c ../../src/ocsd/metrics/http.c ../../src/ocsd/ops/apply.c \

@@ -12,10 +12,10 @@
 #include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/job_state.h"
 #include "src/ocsd/jobs/lifecycle.h"
+#include "src/ocsd/jobs/rail_fault.h"
 #include "src/ocsd/jobs/replan.h"
 #include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/state/events.h"
-#include "src/ocsd/state/menus.h"
 #include "src/ocsd/store/store.h"
 
 #include "src/protocol/fields.h"
@@ -161,35 +161,6 @@ void ocsd_degraded_switch(struct ocsd *d, const struct ocsd_switch *sw, const ch
 				sw->description->name, why, why != NULL);
 }
 
-/* Says to slurmctld which rails of JOB went to the giant ring, if any did. */
-static void rails_tell(struct ocsd *d, const struct ocsd_job *job)
-{
-	struct ocs_text text = { 0 };
-	struct json_object *event;
-
-	for (int r = 0; job->menu && r < job->menu->nrails; r++)
-		if (job->menu->rails[r].degraded)
-			ocs_text_add(&text, "%srail %d %s", text.length ? ", " : "", r,
-				     job->menu->rails[r].degraded);
-	if (!text.length)
-		return;
-	event = ocs_event_job(OCS_EVENT_DEGRADED, job->job, job->epoch);
-	ocs_field_add_text(event, OCS_FIELD_ERROR, text.data);
-	ocsd_event_post(d, event);
-	ocs_text_free(&text);
-}
-
-void ocsd_rail_degrade(struct ocsd *d, const struct ocsd_job *job, struct ocsd_rail *rail)
-{
-	static const char ring[] = "went to the giant ring",
-			  failed[] = "did not get the giant ring";
-
-	if (job->menu->revoked || rail->degraded == ring || (rail->degraded && rail->error))
-		return;
-	rail->degraded = rail->error ? failed : ring;
-	rails_tell(d, job);
-}
-
 void ocsd_degraded_tell(struct ocsd *d)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
@@ -198,7 +169,7 @@ void ocsd_degraded_tell(struct ocsd *d)
 					   job->failure.error, false);
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
 		if (ocsd_job_running(job))
-			rails_tell(d, job);
+			ocsd_rails_tell(d, job);
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		const struct ocsd_switch *sw = &d->switches[i];
 		char *text;

@@ -8,8 +8,6 @@
 
 #include "src/ocsd/state/ocsd.h"
 
-struct ocsd_rail;
-
 /* %s: a switch, %s: what it did. */
 #define OCSD_SWITCH_SILENT \
 	"switch %s failed: %s; whether its circuits still carry light is not known"
@@ -35,10 +33,6 @@ void ocsd_degraded_retry(struct ocsd *d, struct ocsd_switch *sw);
 /* SW does not answer because of WHY, or (NULL) does again: tells of the running jobs
  * with circuits on it. */
 void ocsd_degraded_switch(struct ocsd *d, const struct ocsd_switch *sw, const char *why);
-
-/* RAIL, which was asked for the giant ring, has got it or not: slurmctld is told.  A controller asks for that where
- * nothing else comes; as it is the user's, two things at most are said of a rail. */
-void ocsd_rail_degrade(struct ocsd *d, const struct ocsd_job *job, struct ocsd_rail *rail);
 
 /* Says again, to a new subscriber, what is broken. */
 void ocsd_degraded_tell(struct ocsd *d);

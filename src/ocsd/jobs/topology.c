@@ -3,9 +3,9 @@
 
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/circuits.h"
-#include "src/ocsd/jobs/degraded.h"
 #include "src/ocsd/jobs/menu.h"
 #include "src/ocsd/jobs/routes.h"
+#include "src/ocsd/jobs/rail_fault.h"
 #include "src/ocsd/jobs/region.h"
 #include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/jobs/transition.h"
