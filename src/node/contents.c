@@ -278,6 +278,23 @@ static char *key_text(const struct job *job, const char *name)
 	return text;
 }
 
+/* With which its circuits change; NULL: they stay. */
+static const char *moe_key(const struct ocs_node_contents *contents)
+{
+	const char *own = contents->text[OCS_NODE_MOE_KEY];
+
+	return own ? own : contents->text[OCS_NODE_RELAY_KEY];
+}
+
+/* Which node of the job this is. */
+static int node_number(const struct job *job)
+{
+	for (int i = 0; i < job->nnodes; i++)
+		if (strcmp(job->nodes[i], job->request->node) == 0)
+			return i;
+	return 0;
+}
+
 /* The files of a job with experts in a region. */
 static int region_text(struct job *job, struct ocs_node_contents *contents, struct ocs_error *err)
 {
@@ -296,6 +313,9 @@ static int region_text(struct job *job, struct ocs_node_contents *contents, stru
 		contents->text[OCS_NODE_MOE_KEY] = key_text(job, OCS_FIELD_KEY);
 		if (!contents->text[OCS_NODE_MOE_KEY])
 			contents->text[OCS_NODE_RELAY_KEY] = key_text(job, OCS_FIELD_AGENT_KEY);
+		if (!moe_key(contents))
+			contents->text[OCS_NODE_MOE_PLAN] =
+				ocs_node_region_plan(json, node_number(job) / layout.servers);
 		json_object_put(json);
 	}
 	json_object_put(reply);
@@ -362,20 +382,17 @@ static void tcp_variables(const struct job *job, struct ocs_text *text)
 	ocs_text_add(text, "OMPI_MCA_btl_tcp_if_include=%s\n", device);
 }
 
-/* Where tasks of this node find the controller of their group, and which of its servers they are on. */
+/* Where tasks of this node find the controller of their group, if it has one, and which of its servers they are on. */
 static void moe_variables(const struct job *job, const struct ocs_node_contents *contents,
 			  struct ocs_text *text)
 {
-	const char *key = contents->text[OCS_NODE_MOE_KEY] ? contents->text[OCS_NODE_MOE_KEY] :
-							     contents->text[OCS_NODE_RELAY_KEY];
+	int number = node_number(job);
 
-	ocs_node_sockets_name(job->request, key, text);
-	for (int i = 0; i < job->nnodes; i++)
-		if (strcmp(job->nodes[i], job->request->node) == 0)
-			ocs_text_add(
-				text,
-				"SLURM_OCS_MOE_GROUP=%d\nSLURM_OCS_MOE_SERVER=%d\nSLURM_OCS_MOE_SERVERS=%d\n",
-				i / job->group_servers, i % job->group_servers, job->group_servers);
+	if (moe_key(contents))
+		ocs_node_sockets_name(job->request, moe_key(contents), text);
+	ocs_text_add(text,
+		     "SLURM_OCS_MOE_GROUP=%d\nSLURM_OCS_MOE_SERVER=%d\nSLURM_OCS_MOE_SERVERS=%d\n",
+		     number / job->group_servers, number % job->group_servers, job->group_servers);
 }
 
 static int env_text(const struct job *job, struct ocs_node_contents *contents,
@@ -405,7 +422,7 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 		ocs_text_add(&text, "\n");
 	}
 	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
-	if (contents->text[OCS_NODE_MOE_KEY] || contents->text[OCS_NODE_RELAY_KEY])
+	if (contents->text[OCS_NODE_REGION])
 		moe_variables(job, contents, &text);
 	tcp_variables(job, &text);
 	if (job->section->tpu)

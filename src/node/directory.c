@@ -34,7 +34,7 @@
 const char *const ocs_node_names[OCS_NODE_FILES] = {
 	"epoch",     "placement.json", "plan.json", "topo.xml",	 "graph.xml",	"subnets",
 	"hostfile",  "ranks",	       "addresses", "rails.key", "region.json", "moe.key",
-	"agent.key", "relay.key",      "env",	    "warnings",
+	"agent.key", "relay.key",      "moe.plan",  "env",	 "warnings",
 };
 
 /* "graph-0-12.xml", or its temporary name. */

@@ -57,6 +57,7 @@ enum ocs_node_file {
 	OCS_NODE_MOE_KEY,   /* likewise, of one in a region */
 	OCS_NODE_AGENT_KEY, /* likewise, of the agents of a job on rails, on each of its nodes */
 	OCS_NODE_RELAY_KEY, /* likewise, of relays of a job with experts, on all nodes but the first */
+	OCS_NODE_MOE_PLAN, /* of the circuits of this node's group, where they stay */
 	OCS_NODE_ENV,
 	OCS_NODE_WARNINGS, /* sentences for the job and the log, one a line */
 	OCS_NODE_FILES
@@ -185,5 +186,9 @@ struct json_object *ocs_node_region(const struct ocs_node_request *request,
 				    const struct ocs_section *section, char *const *nodes,
 				    const struct ocs_region_layout *layout,
 				    struct json_object *reply);
+
+/* The plan of group GROUP of that for ocs_moe_plan (src/moe/job/ocs_moe.h): what two servers with a circuit send
+ * each other takes circuits.  The caller frees it. */
+char *ocs_node_region_plan(struct json_object *region, int group);
 
 #endif

@@ -101,3 +101,68 @@ struct json_object *ocs_node_region(const struct ocs_node_request *request,
 	json_object_object_add(json, OCS_FIELD_GROUPS, groups);
 	return json;
 }
+
+/* The address of NIC of SERVER; "" where it has none. */
+static const char *address_text(struct json_object *group, int server, int nic)
+{
+	struct json_object *servers = ocs_field_array(group, OCS_REGION_ADDRESSES, NULL);
+	struct json_object *list = json_object_array_get_idx(servers, (size_t)server);
+	struct json_object *one = json_object_is_type(list, json_type_array) ?
+					  json_object_array_get_idx(list, (size_t)nic) :
+					  NULL;
+
+	return one ? json_object_get_string(one) : "";
+}
+
+/* Number AT of the four that a circuit is, below LIMIT, or -1. */
+static int end_number(struct json_object *ends, size_t at, int limit)
+{
+	int64_t value =
+		json_object_is_type(ends, json_type_array) && at < json_object_array_length(ends) ?
+			json_object_get_int64(json_object_array_get_idx(ends, at)) :
+			-1;
+
+	return value < 0 || value >= limit ? -1 : (int)value;
+}
+
+/* Circuit NUMBER of GROUP, and, for the first one of a pair, the shares of both directions. */
+static void plan_add(struct json_object *group, int servers, int number,
+		     const struct ocs_region_circuit *one, bool *paired, struct ocs_text *text)
+{
+	const char *a = address_text(group, one->a, one->a_nic);
+	const char *b = address_text(group, one->b, one->b_nic);
+
+	if (!*a || !*b)
+		return;
+	ocs_text_add(text, "circuit %d %d %d %d %d %s:%d %s:%d\n", number + 1, one->a, one->a_nic,
+		     one->b, one->b_nic, a, OCS_REGION_PORT, b, OCS_REGION_PORT);
+	if (!paired[one->a * servers + one->b])
+		ocs_text_add(text, "share %d %d -1 1 0 1\nshare %d %d -1 1 0 1\n", one->a, one->b,
+			     one->b, one->a);
+	paired[one->a * servers + one->b] = paired[one->b * servers + one->a] = true;
+}
+
+char *ocs_node_region_plan(struct json_object *region, int group)
+{
+	struct json_object *groups = ocs_field_array(region, OCS_FIELD_GROUPS, NULL);
+	struct json_object *row = json_object_array_get_idx(groups, (size_t)group);
+	int servers = (int)ocs_field_number(region, OCS_FIELD_SERVERS, 0);
+	int nics = (int)ocs_field_number(region, OCS_FIELD_NICS, 0);
+	bool *paired = ocs_calloc((size_t)servers * (size_t)servers + 1, sizeof(*paired));
+	struct ocs_text text = { 0 };
+	size_t count;
+	struct json_object *circuits = ocs_field_array(row, OCS_FIELD_CIRCUITS, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *ends = json_object_array_get_idx(circuits, i);
+		struct ocs_region_circuit one = { end_number(ends, 0, servers),
+						  end_number(ends, 1, nics),
+						  end_number(ends, 2, servers),
+						  end_number(ends, 3, nics) };
+
+		if (one.a >= 0 && one.a_nic >= 0 && one.b >= 0 && one.b_nic >= 0)
+			plan_add(row, servers, (int)i, &one, paired, &text);
+	}
+	free(paired);
+	return text.length ? ocs_text_take(&text) : NULL;
+}

@@ -19,6 +19,8 @@ struct ocs_error;
 #define OCS_REGION_PACKET_NICS "packet_nics"
 #define OCS_REGION_SPEED "speed"
 
+#define OCS_REGION_PORT 7100 /* at which ranks listen on optical NICs */
+
 struct ocs_region_circuit {
 	int a, a_nic; /* server of the group and its optical NIC, both from 0; a < b */
 	int b, b_nic;

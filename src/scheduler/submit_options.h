@@ -44,6 +44,7 @@ const char *ocs_option_variable(enum ocs_option option, bool inherited);
 #define OCS_ENV_PREFIX "SLURM_OCS_"
 #define OCS_ENV_DIR "SLURM_OCS_DIR"
 #define OCS_ENV_MOE_SOCKETS "SLURM_OCS_MOE_SOCKETS"
+#define OCS_ENV_MOE_SERVERS "SLURM_OCS_MOE_SERVERS"
 #define OCS_ENV_MOE_ADDRESS "SLURM_OCS_MOE_ADDRESS"
 #define OCS_ENV_EXPORTED "SLURM_OCS_EXPORTED"
 #define OCS_ENV_SHAPE "OCS_SHAPE"

@@ -21,15 +21,15 @@ def nics_yaml(degree, speed=200):
 
 
 class RegionCluster(Cluster):
-    """One region of SERVERS with DEGREE optical NICs; MBIT each.  With APART each server has a /tmp of its own, in which of
+    """REGIONS of SERVERS with DEGREE optical NICs; MBIT each.  With APART each server has a /tmp of its own, in which of
     the common one there is what the cluster itself needs.  TCP: jobs get the addresses of the NICs
     from ocs-node."""
 
-    def __init__(self, *where, servers=6, degree=2, mbit=40, apart=False, tcp=False, **options):
+    def __init__(self, *where, servers=6, degree=2, mbit=40, apart=False, tcp=False, regions=1, **options):
         if tcp:
             options["region_yaml"] = "    tcp: true\n    interfaces: [%s]\n" % ", ".join(
                 '{name: ocs%d, address: "10.%d.0.{server + 1}/16", speed: %d}' % (p, 80 + p, mbit) for p in range(degree))
-        super().__init__(*where, regions=1, region_servers=servers, region_degree=degree, **options)
+        super().__init__(*where, regions=regions, region_servers=servers, region_degree=degree, **options)
         self.mbit, self.apart, self.tcp = mbit, apart, tcp
 
     def _tmp_apart(self, name, command):
@@ -55,8 +55,9 @@ class RegionCluster(Cluster):
     def configure(self):
         super().configure()
         self.write("hosts", "127.0.0.1 localhost\n10.76.0.1 head\n")
-        self.write("plane", "".join("region-0 %d s%dp%d\n" % (s * self.region_degree + p + 1, s, p)
-                                    for s in range(self.region_servers) for p in range(self.region_degree)))
+        self.write("plane", "".join(
+            "region-%d %d s%dp%d\n" % (s // self.region_servers, s % self.region_servers * self.region_degree + p + 1, s, p)
+            for s in range(len(self.region_nodes)) for p in range(self.region_degree)))
 
     def start_namespace(self):
         super().start_namespace()

@@ -212,7 +212,8 @@ static int command_read(struct controller *controller, struct command *command, 
 	controller->layers = command->layers > 1024 ? 1024 :
 			     command->layers < 1    ? 1 :
 						      (int)command->layers;
-	controller->port = command->port >= 1 && command->port < 65536 ? (int)command->port : 7100;
+	controller->port =
+		command->port >= 1 && command->port < 65536 ? (int)command->port : OCS_REGION_PORT;
 	return rc ? -1 : command_check(controller, command);
 }
 
@@ -328,7 +329,7 @@ int main(int argc, char **argv)
 		.token_bytes = 8192, .first = -1, .timeout = 10, .listener = -1
 	};
 	struct command command = {
-		.layers = 64, .port = 7100, .ports = OCS_RENDEZVOUS_PORTS, .parent = -1
+		.layers = 64, .port = OCS_REGION_PORT, .ports = OCS_RENDEZVOUS_PORTS, .parent = -1
 	};
 	struct ocs_error err;
 	int rc;

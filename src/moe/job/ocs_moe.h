@@ -118,6 +118,7 @@ struct ocs_moe_way *ocs_moe_ways_make(int rank, int ranks, int each,
 
 /* The circuits and ways of the next calls from text, a line each; lines that begin with # say nothing:
  *     link ID RANK RANK ADDRESS ADDRESS             as in struct ocs_moe_link
+ *     circuit ID SERVER NIC SERVER NIC ADDRESS ADDRESS   the same between servers
  *     share FROM TO RELAY FIRST SECOND SHARE        as in struct ocs_moe_share
  * The same text may be given to all ranks.  As ocs_moe_links and ocs_moe_ways of ocs_moe_ways_make: returns
  * how many circuits of this rank are up, or -1; then, if the text made no sense, all is as it was. */

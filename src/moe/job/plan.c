@@ -41,12 +41,34 @@ static int plan_make(struct plan *plan, const char *text)
 	return plan->link && plan->address && plan->share ? 0 : -1;
 }
 
-/* One line; -1: it makes no sense. */
-static int line_take(struct plan *plan, const char *line, int length)
+/* A link, or a circuit between NICs of servers of EACH ranks, whose ends NICs give to these in turn. */
+static int link_take(struct plan *plan, const char *text, int each)
 {
 	struct ocs_moe_link *link = &plan->link[plan->links];
-	struct ocs_moe_share *share = &plan->share[plan->shares];
 	char(*address)[ADDRESS] = plan->address[plan->links];
+	int a, a_nic, b, b_nic;
+	char rest;
+
+	if (sscanf(text, "link %u %d %d %63s %63s %c", &link->id, &link->a, &link->b, address[0],
+		   address[1], &rest) != 5) {
+		if (sscanf(text, "circuit %u %d %d %d %d %63s %63s %c", &link->id, &a, &a_nic, &b,
+			   &b_nic, address[0], address[1], &rest) != 7 ||
+		    a < 0 || a_nic < 0 || b < 0 || b_nic < 0 || a >= OCS_MOE_RANKS_MAX ||
+		    b >= OCS_MOE_RANKS_MAX)
+			return -1;
+		link->a = a * each + a_nic % each;
+		link->b = b * each + b_nic % each;
+	}
+	link->a_address = address[0];
+	link->b_address = address[1];
+	plan->links++;
+	return 0;
+}
+
+/* One line; -1: it makes no sense. */
+static int line_take(struct plan *plan, const char *line, int length, int each)
+{
+	struct ocs_moe_share *share = &plan->share[plan->shares];
 	char text[256], rest;
 
 	if (!length || *line == '#')
@@ -55,13 +77,8 @@ static int line_take(struct plan *plan, const char *line, int length)
 		return -1;
 	memcpy(text, line, (size_t)length);
 	text[length] = '\0';
-	if (sscanf(text, "link %u %d %d %63s %63s %c", &link->id, &link->a, &link->b, address[0],
-		   address[1], &rest) == 5) {
-		link->a_address = address[0];
-		link->b_address = address[1];
-		plan->links++;
+	if (!link_take(plan, text, each))
 		return 0;
-	}
 	if (sscanf(text, "share %d %d %d %d %d %lf %c", &share->from, &share->to, &share->relay,
 		   &share->first, &share->second, &share->share, &rest) == 6) {
 		plan->shares++;
@@ -70,7 +87,7 @@ static int line_take(struct plan *plan, const char *line, int length)
 	return -1;
 }
 
-static int lines_take(struct ocs_moe *moe, struct plan *plan, const char *text)
+static int lines_take(struct ocs_moe *moe, struct plan *plan, const char *text, int each)
 {
 	int number = 1;
 
@@ -78,9 +95,9 @@ static int lines_take(struct ocs_moe *moe, struct plan *plan, const char *text)
 		const char *end = strchr(line, '\n');
 		int length = end ? (int)(end - line) : (int)strlen(line);
 
-		if (line_take(plan, line, length)) {
+		if (line_take(plan, line, length, each)) {
 			snprintf(moe->error, sizeof(moe->error),
-				 "line %d of the plan is neither a link nor a share", number);
+				 "line %d of the plan is no link, circuit or share", number);
 			return -1;
 		}
 		line += length + (end != NULL);
@@ -114,7 +131,7 @@ PUBLIC int ocs_moe_plan(struct ocs_moe *moe, const char *text, int each, int wai
 			 moe->ranks, each);
 	else if (plan_make(&plan, text))
 		ocs_moe_fail(moe, "there is no memory left");
-	else if (!lines_take(moe, &plan, text))
+	else if (!lines_take(moe, &plan, text, each))
 		rc = plan_take(moe, &plan, each, wait_ms);
 	plan_free(&plan);
 	return rc;

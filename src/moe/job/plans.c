@@ -16,7 +16,7 @@
 void ocs_moe_plans_open(struct ocs_moe_plans *plans)
 {
 	const char *own = getenv("OCS_MOE_PLAN"), *folder = getenv("SLURM_OCS_MOE_SOCKETS");
-	const char *group = getenv("SLURM_OCS_MOE_GROUP");
+	const char *group = getenv("SLURM_OCS_MOE_GROUP"), *job = getenv("SLURM_OCS_DIR");
 	int length = 0;
 
 	memset(plans, 0, sizeof(*plans));
@@ -24,6 +24,8 @@ void ocs_moe_plans_open(struct ocs_moe_plans *plans)
 		length = snprintf(plans->path, sizeof(plans->path), "%s", own);
 	else if (folder && group)
 		length = snprintf(plans->path, sizeof(plans->path), "%s/plan.%s", folder, group);
+	else if (job && group)
+		length = snprintf(plans->path, sizeof(plans->path), "%s/moe.plan", job);
 	if (length < 0 || length >= (int)sizeof(plans->path))
 		*plans->path = '\0';
 }

@@ -62,15 +62,18 @@ void ocs_preload_set(spank_t spank, const struct ocs_settings *settings, enum oc
 	ocs_text_free(&text);
 }
 
-/* The shims ask the controller, or its relay, at the sockets that ocs-node has named. */
+/* The shims ask the controller, or its relay, at the sockets that ocs-node has named; circuits that stay have their plan
+ * in the job's directory. */
 void ocs_moe_shims_set(spank_t spank, const struct ocs_settings *settings)
 {
 	const char *node = getenv("SLURMD_NODENAME");
-	char sockets[128], *address;
+	char text[128], *address;
+	bool follows =
+		spank_getenv(spank, OCS_ENV_MOE_SOCKETS, text, sizeof(text)) == ESPANK_SUCCESS;
 	uint32_t step;
 
-	if (!settings->moe_controller || !node || !ocs_step_of_tasks(spank, &step) ||
-	    spank_getenv(spank, OCS_ENV_MOE_SOCKETS, sockets, sizeof(sockets)) != ESPANK_SUCCESS)
+	if (!node || !ocs_step_of_tasks(spank, &step) || (follows && !settings->moe_controller) ||
+	    spank_getenv(spank, OCS_ENV_MOE_SERVERS, text, sizeof(text)) != ESPANK_SUCCESS)
 		return;
 	address = ocs_node_address(node);
 	spank_setenv(spank, OCS_ENV_MOE_ADDRESS, address, 1);
