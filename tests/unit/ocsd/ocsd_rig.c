@@ -84,10 +84,12 @@ static void write_file(const struct rig *rig, const char *name, const char *text
 	free(path);
 }
 
+int rig_timeout_ms = 1000;
+
 void rig_prepare(struct rig *rig)
 {
 	memset(rig, 0, sizeof(*rig));
-	rig->timeout_ms = 600;
+	rig->timeout_ms = rig_timeout_ms;
 	rig->retry_ms = 200;
 	rig->poll_ms = 60000;
 	emulator_folder(&rig->emulator);

@@ -47,6 +47,11 @@ struct rig {
 	const char *state; /* --state of ocsd, or NULL */
 };
 
+/* How long switches may take in the rigs to come.  On a busy machine an emulator stands still for a while now and
+ * then: patient is for tests that never wait for the end of it. */
+#define RIG_PATIENT_MS 10000
+extern int rig_timeout_ms;
+
 /* A rig with defaults; change members before rig_start(). */
 void rig_prepare(struct rig *rig);
 /* Writes ocs.yaml, starts the emulator and ocsd. */

@@ -174,15 +174,21 @@ const char *rig_job_state(struct ocs_client *client, unsigned int job)
 	return state;
 }
 
-void rig_until_forgotten(struct ocs_client *client, unsigned int job)
+void rig_until_job(struct ocs_client *client, unsigned int job, const char *state)
 {
 	int64_t deadline = ocs_now_ns() + RIG_PATIENCE_MS * INT64_C(1000000);
 
-	while (*rig_job_state(client, job)) {
+	while (strcmp(rig_job_state(client, job), state) != 0) {
 		if (ocs_now_ns() > deadline)
-			fail_msg("job %u is %s still", job, rig_job_state(client, job));
-		usleep(20000);
+			fail_msg("job %u is '%s', not '%s'", job, rig_job_state(client, job),
+				 state);
+		usleep(10000);
 	}
+}
+
+void rig_until_forgotten(struct ocs_client *client, unsigned int job)
+{
+	rig_until_job(client, job, "");
 }
 
 void rig_until_switch(struct ocs_client *client, const char *name, const char *state)
@@ -213,7 +219,7 @@ char *rig_http(const char *address, const char *request)
 	struct ocs_error err;
 	char data[4096];
 	long count;
-	int fd = ocs_net_connect(address, 5000, &err);
+	int fd = ocs_net_connect(address, RIG_PATIENCE_MS, &err);
 
 	if (fd < 0)
 		fail_msg("%s", err.text);

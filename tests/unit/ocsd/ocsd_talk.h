@@ -28,9 +28,9 @@ struct json_object *rig_refused(struct ocs_client *client, int code, const char 
 /* Sends without waiting. */
 void rig_send(struct ocs_client *client, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The next event with that name within 20 s (others are dropped). */
+/* The next event with that name (others are dropped). */
 struct json_object *rig_event(struct ocs_client *client, const char *name);
-/* The next reply (a line with "id") within 20 s. */
+/* The next reply (a line with "id"). */
 struct json_object *rig_reply(struct ocs_client *client);
 /* Nothing may arrive within MS. */
 void rig_silence(struct ocs_client *client, int ms);
@@ -40,11 +40,13 @@ int64_t rig_number(struct json_object *object, const char *member);
 
 /* State of JOB as ocsd shows it, "" if it knows none; static. */
 const char *rig_job_state(struct ocs_client *client, unsigned int job);
-/* Waits (20 s) until ocsd knows none. */
+/* Waits until it is STATE. */
+void rig_until_job(struct ocs_client *client, unsigned int job, const char *state);
+/* Waits until ocsd knows none. */
 void rig_until_forgotten(struct ocs_client *client, unsigned int job);
 /* What ADDRESS, a port of HTTP, answers to REQUEST; the caller frees it. */
 char *rig_http(const char *address, const char *request);
-/* Waits (20 s) for a switch to be shown in STATE. */
+/* Waits for a switch to be shown in STATE. */
 void rig_until_switch(struct ocs_client *client, const char *name, const char *state);
 
 #endif

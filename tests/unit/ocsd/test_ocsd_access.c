@@ -87,7 +87,7 @@ static int stranger(struct rig *rig)
 	struct ocs_error err;
 	int count = (int)(sizeof(forbidden) / sizeof(forbidden[0]));
 
-	client = ocs_client_open(rig->address, NULL, NULL, 5000, &err);
+	client = ocs_client_open(rig->address, NULL, NULL, RIG_PATIENCE_MS, &err);
 	if (!client)
 		return 98;
 	for (int i = 0; i < count; i++)
@@ -216,7 +216,8 @@ static int stranger_by_rules(struct rig *rig)
 	struct rule rules[RULES_MAX] = { 0 };
 	int count = rules_read(rules);
 	struct ocs_error err;
-	struct ocs_client *client = ocs_client_open(rig->address, NULL, NULL, 5000, &err);
+	struct ocs_client *client =
+		ocs_client_open(rig->address, NULL, NULL, RIG_PATIENCE_MS, &err);
 
 	if (!client)
 		return 98;
@@ -263,7 +264,7 @@ static char *raw(struct rig *rig, const char *text, size_t length)
 {
 	int64_t deadline = ocs_now_ns() + INT64_C(5000000000);
 	struct ocs_error err;
-	struct ocs_lines lines = { .fd = ocs_net_connect(rig->address, 5000, &err) };
+	struct ocs_lines lines = { .fd = ocs_net_connect(rig->address, RIG_PATIENCE_MS, &err) };
 	char *line;
 
 	assert_true(lines.fd >= 0);
@@ -323,7 +324,7 @@ static int remote_stranger(struct rig *rig)
 {
 	struct json_object *reply;
 	struct ocs_error err;
-	struct ocs_client *client = ocs_client_open(rig->listen, NULL, NULL, 5000, &err);
+	struct ocs_client *client = ocs_client_open(rig->listen, NULL, NULL, RIG_PATIENCE_MS, &err);
 
 	if (!client)
 		return 98;
@@ -341,7 +342,7 @@ static bool turned_away(struct rig *rig, const char *line)
 {
 	int64_t deadline = ocs_now_ns() + INT64_C(5000000000);
 	struct ocs_error err;
-	struct ocs_lines lines = { .fd = ocs_net_connect(rig->listen, 5000, &err) };
+	struct ocs_lines lines = { .fd = ocs_net_connect(rig->listen, RIG_PATIENCE_MS, &err) };
 	char *challenge, *answer;
 	bool away;
 
@@ -393,7 +394,7 @@ static void slow_munge(struct rig *rig, pid_t munged)
 	assert_true(read(fds[FLOOD - 1], answer, sizeof(answer) - 1) > 0);
 	kill(munged, SIGCONT);
 	assert_non_null(strstr(answer, "too many credentials"));
-	client = ocs_client_open(rig->listen, NULL, NULL, 5000, &err);
+	client = ocs_client_open(rig->listen, NULL, NULL, RIG_PATIENCE_MS, &err);
 	if (!client)
 		fail_msg("%s", err.text);
 	ocs_client_close(client);
@@ -417,7 +418,7 @@ static void remote(void **state)
 	rig_prepare(&rig);
 	snprintf(rig.listen, sizeof(rig.listen), "127.0.0.1:%d", rig_free_port());
 	rig_start(&rig);
-	client = ocs_client_open(rig.listen, NULL, NULL, 5000, &err);
+	client = ocs_client_open(rig.listen, NULL, NULL, RIG_PATIENCE_MS, &err);
 	if (!client)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':0,"
@@ -447,5 +448,6 @@ static const struct CMUnitTest tests[] = {
 
 int main(void)
 {
+	rig_timeout_ms = RIG_PATIENT_MS;
 	return cmocka_run_group_tests_name("ocsd: access", tests, NULL, NULL);
 }

@@ -216,8 +216,7 @@ static void prepared_again(void **state)
 	for (int i = 0; i < 4; i++)
 		rig_emulate(rig, "fault near-%d silent", i);
 	rig_send(client, "{'op':'release','id':1,'job':2,'epoch':0}");
-	for (int i = 0; i < 1000 && strcmp(rig_job_state(second, 2), "ended") != 0; i++)
-		usleep(5000);
+	rig_until_job(second, 2, "ended");
 	json_object_put(rig_refused(second, 4, "not taken down yet",
 				    "{'op':'prepare','job':2,'nodes':'w[2-3]'}"));
 	for (int i = 0; i < 4; i++)

@@ -163,7 +163,7 @@ static char *say_hello(const char *address, const char *key, const char *hello, 
 {
 	int64_t deadline = ocs_now_ns() + INT64_C(20000000000);
 	struct ocs_error err;
-	struct ocs_lines lines = { .fd = ocs_net_connect(address, 5000, &err) };
+	struct ocs_lines lines = { .fd = ocs_net_connect(address, RIG_PATIENCE_MS, &err) };
 	char *line, *answer, proof[OCS_MAC_HEX + 1];
 	struct json_object *challenge;
 
@@ -206,7 +206,7 @@ static void replay(void **state)
 			      path, at);
 	assert_int_equal(ocs_file_write(rig->yaml, edited, strlen(edited), 0600, &err), 0);
 	rig_restart_with_trouble(rig);
-	standing = ocs_client_open(address, path, NULL, 5000, &err);
+	standing = ocs_client_open(address, path, NULL, RIG_PATIENCE_MS, &err);
 	assert_non_null(standing);
 	answer = say_hello(address, key, NULL, &good);
 	assert_non_null(strstr(answer, "\"ok\":true"));
@@ -219,7 +219,7 @@ static void replay(void **state)
 		assert_non_null(strstr(answer, "the proof is refused"));
 		free(answer);
 		free(unused);
-		client = ocs_client_open(address, path, NULL, 5000, &err);
+		client = ocs_client_open(address, path, NULL, RIG_PATIENCE_MS, &err);
 		assert_non_null(client);
 		json_object_put(rig_ask(client, "{'op':'show','what':'job'}"));
 		ocs_client_close(client);
@@ -279,5 +279,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(heartbeat, setup_trouble, rig_teardown),
 	};
 
+	rig_timeout_ms = RIG_PATIENT_MS;
 	return cmocka_run_group_tests_name("ocsd: clock", tests, NULL, NULL);
 }

@@ -126,6 +126,7 @@ static const struct CMUnitTest tests[] = {
 
 int main(void)
 {
+	rig_timeout_ms = RIG_PATIENT_MS;
 	return cmocka_run_group_tests_name("ocsd: commits over what went out of service", tests,
 					   NULL, NULL);
 }

@@ -81,7 +81,7 @@ static pid_t lines_hold(const char *address, int *ready)
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (int i = 0; i < SILENT; i++)
-			ocs_net_connect(address, 5000, &err);
+			ocs_net_connect(address, RIG_PATIENCE_MS, &err);
 		if (write(ends[1], "x", 1) == 1)
 			pause();
 		_exit(0);
@@ -141,7 +141,7 @@ static void more_than_descriptors(void **state)
 	rig_until_switch(client, "direct-0", "up");
 	ocs_client_close(client);
 	/* somebody on another host who has the key */
-	client = ocs_client_open(listening, key_path, NULL, 5000, &err);
+	client = ocs_client_open(listening, key_path, NULL, RIG_PATIENCE_MS, &err);
 	if (!client)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
@@ -163,7 +163,7 @@ static void more_than_descriptors(void **state)
 static double hung_up(const char *text, int count, int pause_ms)
 {
 	struct ocs_error err;
-	int fd = ocs_net_connect(listening, 5000, &err);
+	int fd = ocs_net_connect(listening, RIG_PATIENCE_MS, &err);
 	int64_t start_ns = ocs_now_ns();
 	char reply[4096];
 	long got = 1;
@@ -241,7 +241,7 @@ static pid_t user(const char *address, uid_t uid, bool again, int *ready)
 
 		become(uid);
 		for (int i = 0; i < HELD; i++) {
-			int fd = ocs_net_connect(address, 5000, &err);
+			int fd = ocs_net_connect(address, RIG_PATIENCE_MS, &err);
 
 			if (fd < 0 || !served(fd))
 				_exit(98);
@@ -249,7 +249,7 @@ static pid_t user(const char *address, uid_t uid, bool again, int *ready)
 		if (write(ends[1], "x", 1) != 1)
 			_exit(97);
 		while (again)
-			close(ocs_net_connect(address, 5000, &err));
+			close(ocs_net_connect(address, RIG_PATIENCE_MS, &err));
 		pause();
 	}
 	close(ends[1]);
@@ -271,7 +271,7 @@ static pid_t honest(const char *address, int *line)
 		int fd;
 
 		become(HONEST_UID);
-		fd = ocs_net_connect(address, 5000, &err);
+		fd = ocs_net_connect(address, RIG_PATIENCE_MS, &err);
 		do {
 			byte = served(fd) ? 'y' : 'n';
 		} while (write(ends[1], &byte, 1) == 1 && read(ends[1], &byte, 1) == 1);
@@ -305,7 +305,7 @@ static void administrators_come_in(struct rig *rig, uint32_t job)
 	json_object_put(
 		rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'d1'}", job, 10 * job));
 	ocs_client_close(client);
-	client = ocs_client_open(listening, key_path, NULL, 5000, &err);
+	client = ocs_client_open(listening, key_path, NULL, RIG_PATIENCE_MS, &err);
 	if (!client)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'release','job':%u,'epoch':%u}", job, 10 * job));

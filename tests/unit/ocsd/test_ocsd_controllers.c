@@ -57,7 +57,7 @@ static void one_slurmctld_at_a_time(void **state)
 	assert_true(one && two > one);
 	/* the first finds its connection closed */
 	while (err.code == OCS_OK)
-		json_object_put(ocs_client_next(first, 5000, &err));
+		json_object_put(ocs_client_next(first, RIG_PATIENCE_MS, &err));
 	assert_int_equal(err.code, OCS_UNREACHABLE);
 	late = rig_client(rig);
 	rig_send(late, "{'op':'subscribe','jobs':[],'term':%llu}", (unsigned long long)one);
@@ -66,7 +66,7 @@ static void one_slurmctld_at_a_time(void **state)
 	json_object_put(reply);
 	/* Its successor is away: a try that failed must not leave ocsd without anybody. */
 	ocs_client_close(second);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 6000; i++) {
 		rig_send(late, "{'op':'subscribe','jobs':[],'term':%llu}", (unsigned long long)one);
 		reply = rig_reply(late);
 		if (term_of(reply) == one)
@@ -99,7 +99,7 @@ static void late_slurmctld(void **state)
 	reply = rig_event(first, "superseded");
 	assert_int_equal(rig_number(reply, "controller"), 1);
 	json_object_put(reply);
-	assert_null(ocs_client_next(first, 5000, &err));
+	assert_null(ocs_client_next(first, RIG_PATIENCE_MS, &err));
 	assert_int_equal(err.code, OCS_UNREACHABLE);
 	for (int i = 0; i < 3; i++) {
 		late = rig_client(rig);
@@ -235,7 +235,7 @@ static void moved_slurmctld(void **state)
 				      "'boot':'b2'}"));
 	ocs_client_close(late);
 	second = rig_client(rig);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 6000; i++) {
 		rig_send(second,
 			 "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],'term':%llu,"
 			 "'boot':'b2'}",
@@ -257,5 +257,6 @@ static const struct CMUnitTest tests[] = {
 
 int main(void)
 {
+	rig_timeout_ms = RIG_PATIENT_MS;
 	return cmocka_run_group_tests_name("ocsd: two slurmctlds", tests, NULL, NULL);
 }

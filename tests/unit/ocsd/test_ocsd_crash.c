@@ -233,5 +233,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(every_step, rig_setup, rig_teardown),
 	};
 
+	/* ocsd waits as long after each of its many deaths */
+	rig_timeout_ms = 600;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void silent_in_prolog(void **state)
 	rig_silence(prolog, 200);
 	assert_string_equal(rig_job_state(client, 1), "failed");
 	/* What the other switch had is gone already. */
-	for (int i = 0; i < 100 && patches_of(rig, "direct-0"); i++)
+	for (int i = 0; i < 6000 && patches_of(rig, "direct-0"); i++)
 		usleep(20000);
 	assert_int_equal(patches_of(rig, "direct-0"), 0);
 	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'requeued'}"));
@@ -509,9 +509,7 @@ static void damaged_database(void **state)
 	assert_int_equal(rig_patches(rig), PATCHES);
 	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[{'job':1,'epoch':10}]}"));
 	commit(client, 1, 10, "d[0-3]");
-	for (int i = 0; i < 200 && strcmp(rig_job_state(client, 1), "realised"); i++)
-		usleep(20000);
-	assert_string_equal(rig_job_state(client, 1), "realised");
+	rig_until_job(client, 1, "realised");
 	assert_int_equal(rig_log_lines(rig, "\"command\"", "ENT-PATCH", NULL), 2);
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
 	assert_int_equal(rig_patches(rig), 0);
@@ -541,7 +539,7 @@ static void running_without_switch(void **state)
 	}
 	rig_emulate(rig, "fault direct-1 none");
 	rig_until_switch(client, "direct-1", "up");
-	assert_string_equal(rig_job_state(client, 1), "realised");
+	rig_until_job(client, 1, "realised");
 	assert_int_equal(rig_log_lines(rig, "\"command\"", "ENT-PATCH", NULL), 2);
 	assert_int_equal(rig_patches(rig), PATCHES);
 	ocs_client_close(client);

@@ -59,7 +59,7 @@ static int dial(struct rig *rig)
 {
 	struct ocs_error err;
 
-	return ocs_net_connect(rig->address, 5000, &err);
+	return ocs_net_connect(rig->address, RIG_PATIENCE_MS, &err);
 }
 
 /* Writes; false once ocsd has hung up (or takes nothing for ten seconds). */
@@ -224,7 +224,7 @@ static void session_open(struct session *s, const char *address, const char *key
 	const char *said;
 
 	memset(s, 0, sizeof(*s));
-	s->lines.fd = ocs_net_connect(address, 5000, &err);
+	s->lines.fd = ocs_net_connect(address, RIG_PATIENCE_MS, &err);
 	assert_true(s->lines.fd >= 0);
 	line = ocs_lines_next(&s->lines, 1000, deadline, &err);
 	challenge = json_tokener_parse(line);
@@ -361,5 +361,6 @@ int main(void)
 						rig_teardown),
 	};
 
+	rig_timeout_ms = RIG_PATIENT_MS;
 	return cmocka_run_group_tests_name("ocsd: saboteur", tests, NULL, NULL);
 }

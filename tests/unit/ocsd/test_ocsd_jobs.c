@@ -157,7 +157,7 @@ static void merging(void **state)
 	commit(client, 2, 20, nodes_b, place_b);
 	/* Keeps the workers busy while both ask. */
 	for (int i = 0; i < SWITCHES; i++)
-		rig_emulate(rig, "fault t-z-%d-%d slow 200", i / 2, i % 2);
+		rig_emulate(rig, "fault t-z-%d-%d slow 500", i / 2, i % 2);
 	rig_send(client, "{'op':'reconcile'}");
 	rig_send(client, "{'op':'apply','job':1,'epoch':10,'node':'n0'}");
 	rig_send(client, "{'op':'apply','job':2,'epoch':20,'node':'n8'}");
@@ -550,5 +550,6 @@ static const struct CMUnitTest tests[] = {
 
 int main(void)
 {
+	rig_timeout_ms = RIG_PATIENT_MS;
 	return cmocka_run_group_tests_name("ocsd: jobs", tests, NULL, NULL);
 }

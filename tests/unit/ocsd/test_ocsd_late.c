@@ -59,7 +59,7 @@ static int late(struct rig *rig)
 /* The switch has a batch. */
 static void until_put_off(struct rig *rig, const char *sw)
 {
-	for (int i = 0; i < 4000 && !rig_log_lines(rig, "\"command\"", "ENT-PATCH", sw, NULL); i++)
+	for (int i = 0; i < 20000 && !rig_log_lines(rig, "\"command\"", "ENT-PATCH", sw, NULL); i++)
 		usleep(5000);
 }
 
@@ -107,7 +107,7 @@ static void cut_late(void **state)
 	rig_until_switch(client, "direct-1", "up");
 	commit(client, 2);
 	json_object_put(rig_ask(client, "{'op':'apply','job':2,'epoch':20,'node':'d0'}"));
-	for (int i = 0; i < 1000 && late(rig) < 2; i++)
+	for (int i = 0; i < 6000 && late(rig) < 2; i++)
 		usleep(20000);
 	assert_int_equal(rig_log_lines(rig, "\"break\"", "direct-1", NULL), PATCHES / 2);
 	assert_int_equal(rig_patches(rig), PATCHES);
@@ -160,7 +160,7 @@ static void cut_late_after_a_kill(void **state)
 	rig_emulate(rig, "fault direct-1 late 500 count 1");
 	rig_send(client, "{'op':'release','id':1,'job':1,'epoch':10}");
 	for (int i = 0;
-	     i < 4000 && !rig_log_lines(rig, "\"command\"", "DLT-PATCH", "direct-1", NULL); i++)
+	     i < 20000 && !rig_log_lines(rig, "\"command\"", "DLT-PATCH", "direct-1", NULL); i++)
 		usleep(5000);
 	rig_stop_daemon(rig, SIGKILL);
 	ocs_client_close(client);
@@ -168,7 +168,7 @@ static void cut_late_after_a_kill(void **state)
 	client = rig_client(rig);
 	commit(client, 2);
 	json_object_put(rig_ask(client, "{'op':'apply','job':2,'epoch':20,'node':'d0'}"));
-	for (int i = 0; i < 1000 && late(rig) < 1; i++)
+	for (int i = 0; i < 6000 && late(rig) < 1; i++)
 		usleep(20000);
 	assert_int_equal(rig_log_lines(rig, "\"break\"", "direct-1", NULL), PATCHES / 2);
 	assert_int_equal(rig_patches(rig), PATCHES);
@@ -304,9 +304,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(cut_late, setup_patient, rig_teardown),
 		cmocka_unit_test_setup_teardown(made_twice, setup_patient, rig_teardown),
 		cmocka_unit_test_setup_teardown(made_twice_and_killed, setup_patient, rig_teardown),
-		cmocka_unit_test_setup_teardown(cut_late_after_a_kill, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(cut_late_after_a_kill, setup_patient, rig_teardown),
 		cmocka_unit_test_setup_teardown(after_a_refusal, setup_patient, rig_teardown),
-		cmocka_unit_test_setup_teardown(after_a_kill, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(after_a_kill, setup_patient, rig_teardown),
 		cmocka_unit_test_setup_teardown(released_unheard, setup_patient, rig_teardown),
 		cmocka_unit_test_setup_teardown(ports_given_back, rig_setup, rig_teardown),
 	};

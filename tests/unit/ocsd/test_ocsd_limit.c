@@ -70,7 +70,7 @@ static void flood(const char *address, struct counts *counts)
 	for (size_t i = 0; i < 64; i++)
 		memcpy(lines + i * (sizeof(line) - 1), line, sizeof(line) - 1);
 	for (int i = 0; i < CONNECTIONS; i++) {
-		clients[i] = ocs_client_open(address, NULL, NULL, 5000, &err);
+		clients[i] = ocs_client_open(address, NULL, NULL, RIG_PATIENCE_MS, &err);
 		if (!clients[i])
 			_exit(98);
 	}
@@ -162,8 +162,8 @@ static int ask(struct ocs_client *client, struct json_object **refusal, struct o
 static int patient(const char *address)
 {
 	struct ocs_error err = { 0 };
-	struct ocs_client *one = ocs_client_open(address, NULL, NULL, 5000, &err);
-	struct ocs_client *two = ocs_client_open(address, NULL, NULL, 5000, &err);
+	struct ocs_client *one = ocs_client_open(address, NULL, NULL, RIG_PATIENCE_MS, &err);
+	struct ocs_client *two = ocs_client_open(address, NULL, NULL, RIG_PATIENCE_MS, &err);
 	struct json_object *refusal = NULL;
 	char *sentence;
 	int asked = 0;
@@ -194,7 +194,7 @@ static int lines_fill(const char *address)
 	struct ocs_error err = { 0 };
 
 	for (int i = 0; i < 2 * CONNECTIONS + 1; i++) {
-		clients[i] = ocs_client_open(address, NULL, NULL, 5000, &err);
+		clients[i] = ocs_client_open(address, NULL, NULL, RIG_PATIENCE_MS, &err);
 		if (!clients[i])
 			return 1;
 	}
@@ -212,7 +212,7 @@ static int lines_fill(const char *address)
 	for (int i = 0; i < 2 * CONNECTIONS + 1; i++)
 		ocs_client_close(clients[i]);
 	for (int i = 0; i < 1000; i++) {
-		clients[0] = ocs_client_open(address, NULL, NULL, 5000, &err);
+		clients[0] = ocs_client_open(address, NULL, NULL, RIG_PATIENCE_MS, &err);
 		if (!ask(clients[0], NULL, &err))
 			return 0;
 		ocs_client_close(clients[0]);

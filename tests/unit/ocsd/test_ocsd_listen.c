@@ -195,5 +195,6 @@ static const struct CMUnitTest tests[] = {
 
 int main(void)
 {
+	rig_timeout_ms = RIG_PATIENT_MS;
 	return cmocka_run_group_tests_name("ocsd: listening", tests, NULL, NULL);
 }

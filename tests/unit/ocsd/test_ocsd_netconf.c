@@ -76,7 +76,7 @@ static void reboot_in_prolog(void **state)
 	commit(client, 1);
 	rig_emulate(rig, "delay direct-1 400");
 	rig_send(prolog, "{'op':'apply','job':1,'epoch':1,'node':'d0'}");
-	for (int i = 0; i < 500 && !rig_log_lines(rig, "direct-1", "edit-config", NULL); i++)
+	for (int i = 0; i < 6000 && !rig_log_lines(rig, "direct-1", "edit-config", NULL); i++)
 		usleep(10000);
 	rig_emulate(rig, "reboot direct-1 dark");
 	rig_emulate(rig, "delay direct-1 2");
@@ -99,7 +99,7 @@ static void killed_in_an_edit(void **state)
 	commit(client, 1);
 	rig_emulate(rig, "delay direct-1 300");
 	rig_send(prolog, "{'op':'apply','job':1,'epoch':1,'node':'d0'}");
-	for (int i = 0; i < 500 && !rig_log_lines(rig, "direct-1", "edit-config", NULL); i++)
+	for (int i = 0; i < 6000 && !rig_log_lines(rig, "direct-1", "edit-config", NULL); i++)
 		usleep(10000);
 	assert_int_equal(rig_stop_daemon(rig, SIGKILL), -SIGKILL);
 	ocs_client_close(prolog);

@@ -415,7 +415,7 @@ static void forgetting(void **state)
 	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE what='old'"), 5003);
 	edit(rig, "/state\n", "/state\n  audit_days: 2\n");
 	reload(rig, "ready: ");
-	for (int i = 0; i < 1000 && rig_select(rig, "SELECT count(*) FROM audit WHERE what='old'");
+	for (int i = 0; i < 6000 && rig_select(rig, "SELECT count(*) FROM audit WHERE what='old'");
 	     i++)
 		usleep(20000);
 	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE what='old'"), 0);

@@ -143,7 +143,7 @@ static struct json_object *port_of(struct ocs_client *client, const char *name)
 /* A number that a port is shown with, waited for (20 s). */
 static double number_of(struct ocs_client *client, const char *name, const char *member)
 {
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 6000; i++) {
 		struct json_object *row = port_of(client, name), *value = NULL;
 		double number = 0;
 		bool there = json_object_object_get_ex(row, member, &value);

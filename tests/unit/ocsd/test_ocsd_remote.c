@@ -59,7 +59,7 @@ static void with_key(void **state)
 	struct ocs_client *client;
 	struct ocs_error err;
 
-	client = ocs_client_open(address, key, NULL, 5000, &err);
+	client = ocs_client_open(address, key, NULL, RIG_PATIENCE_MS, &err);
 	if (!client)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[]}"));
@@ -72,12 +72,12 @@ static void with_key(void **state)
 	assert_string_equal(rig_job_state(client, 1), "realised");
 	ocs_client_close(client);
 
-	assert_null(ocs_client_open(address, other, NULL, 5000, &err));
+	assert_null(ocs_client_open(address, other, NULL, RIG_PATIENCE_MS, &err));
 	assert_int_equal(err.code, OCS_UNREACHABLE);
 	assert_non_null(strstr(err.text, "another key"));
-	assert_null(ocs_client_open(address, NULL, NULL, 5000, &err));
+	assert_null(ocs_client_open(address, NULL, NULL, RIG_PATIENCE_MS, &err));
 	assert_non_null(strstr(err.text, "shared key"));
-	assert_null(ocs_client_open(address, "/nonexistent", NULL, 5000, &err));
+	assert_null(ocs_client_open(address, "/nonexistent", NULL, RIG_PATIENCE_MS, &err));
 	assert_non_null(strstr(err.text, "/nonexistent"));
 	free(address);
 	free(other);
@@ -90,7 +90,7 @@ static void with_key_of_job(void **state)
 	struct rig *rig = *state;
 	char *key, *address = listen_with_key(rig, &key);
 	struct ocs_job_key job = { 1, 10, NULL }, wrong = { 1, 10, "0123456789abcdef" };
-	struct ocs_client *client = ocs_client_open(address, key, NULL, 5000, NULL);
+	struct ocs_client *client = ocs_client_open(address, key, NULL, RIG_PATIENCE_MS, NULL);
 	struct json_object *reply;
 	struct tenant t = { 1, 0, "" };
 	struct ocs_error err;
@@ -100,7 +100,7 @@ static void with_key_of_job(void **state)
 	topo_start(client, &t, "provisioned");
 	job.key = t.key;
 	ocs_client_close(client);
-	client = ocs_client_open_job(address, &job, NULL, 5000, &err);
+	client = ocs_client_open_job(address, &job, NULL, RIG_PATIENCE_MS, &err);
 	if (!client)
 		fail_msg("%s", err.text);
 	topo_change(client, &t, 1, "000");
@@ -110,10 +110,10 @@ static void with_key_of_job(void **state)
 	assert_int_equal(json_object_array_length(json_object_object_get(reply, "phases")), 1);
 	json_object_put(reply);
 	ocs_client_close(client);
-	assert_null(ocs_client_open_job(address, &wrong, NULL, 5000, &err));
+	assert_null(ocs_client_open_job(address, &wrong, NULL, RIG_PATIENCE_MS, &err));
 	assert_non_null(strstr(err.text, "no job has this key"));
 	job.epoch = 9;
-	assert_null(ocs_client_open_job(address, &job, NULL, 5000, &err));
+	assert_null(ocs_client_open_job(address, &job, NULL, RIG_PATIENCE_MS, &err));
 	free(address);
 	free(key);
 }
@@ -169,7 +169,7 @@ static void *meddle(void *context)
 	if (poll(&wait, 1, 10000) != 1)
 		return NULL;
 	client.fd = accept(b->listener, NULL, NULL);
-	daemon.fd = ocs_net_connect(b->target, 5000, &err);
+	daemon.fd = ocs_net_connect(b->target, RIG_PATIENCE_MS, &err);
 	for (;;) {
 		struct pollfd ends[2] = { { .fd = client.fd, .events = POLLIN },
 					  { .fd = daemon.fd, .events = POLLIN } };
@@ -244,7 +244,7 @@ static void in_between(void **state)
 		struct between b;
 
 		start_between(&b, address, cases[i].mode);
-		client = ocs_client_open(b.address, key, NULL, 5000, &err);
+		client = ocs_client_open(b.address, key, NULL, RIG_PATIENCE_MS, &err);
 		if (!client)
 			fail_msg("%s", err.text);
 		reply = ocs_client_call(client, request, 5000, NULL, &err);

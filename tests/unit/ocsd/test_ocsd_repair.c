@@ -512,8 +512,8 @@ static void not_made(void **state)
 	json_object_put(
 		rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1','reason':'x'}"));
 	/* Two circuits of quad-2 are cut; none of their ports will be joined again. */
-	for (int i = 0; i < 1000 && !rig_log_lines(rig, "\"command\"", "DLT-PATCH", "quad-2", NULL);
-	     i++)
+	for (int i = 0;
+	     i < 20000 && !rig_log_lines(rig, "\"command\"", "DLT-PATCH", "quad-2", NULL); i++)
 		usleep(5000);
 	kill(rig->daemon, SIGSTOP);
 	for (int port = 1; port <= 6; port++)

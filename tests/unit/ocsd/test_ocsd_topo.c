@@ -276,7 +276,7 @@ static void another_user(void **state)
 
 			if (setgid(65534) || setuid(who ? TOPO_OWNER : 65534))
 				_exit(99);
-			other = ocs_client_open(rig->address, NULL, NULL, 5000, &err);
+			other = ocs_client_open(rig->address, NULL, NULL, RIG_PATIENCE_MS, &err);
 			request =
 				rig_json(TOPO_REQUEST, 1, 10, 1, a.key, "{'rail':0,'topo':'000'}");
 			reply = other ? ocs_client_call(other, request, 5000, NULL, &err) : NULL;
@@ -402,6 +402,18 @@ static void lost_circuit(void **state)
 	ocs_client_close(client);
 }
 
+/* Changes that a switch has been sent. */
+static int commands(struct rig *rig, const char *sw)
+{
+	return rig_log_lines(rig, "\"command\"", "-PATCH", sw, NULL);
+}
+
+static void until_sent(struct rig *rig, const char *sw, int before)
+{
+	for (int i = 0; i < 20000 && commands(rig, sw) == before; i++)
+		usleep(5000);
+}
+
 /* The job ends while its circuits are on their way. */
 static void end_in_the_middle(void **state)
 {
@@ -409,15 +421,19 @@ static void end_in_the_middle(void **state)
 	struct ocs_client *client = rig_client(rig), *controller = rig_client(rig);
 	struct tenant a = { 1, 0, "" }, b = { 2, 6, "" };
 	struct json_object *reply;
+	int sent[2];
 
 	topo_start(client, &a, "provisioned");
 	topo_start(client, &b, "provisioned");
 	topo_change(controller, &a, 1, "000");
+	sent[0] = commands(rig, "ph-0");
+	sent[1] = commands(rig, "ph-1");
 	/* so long that nothing of it is over when the job goes */
 	rig_emulate(rig, "delay 1500");
 	rig_send(controller, TOPO_REQUEST, 1, 10, 2, a.key,
 		 "{'rail':0,'topo':'111'},{'rail':1,'topo':'ring'}");
-	usleep(60000);
+	until_sent(rig, "ph-0", sent[0]);
+	until_sent(rig, "ph-1", sent[1]);
 	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10,'reason':'killed'}"));
 	json_object_put(rig_event(controller, "revoked"));
 	reply = rig_reply(controller);

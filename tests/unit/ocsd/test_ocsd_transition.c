@@ -24,16 +24,6 @@ static void port_fail(struct ocs_client *client, const char *port)
 		client, "{'op':'fail','kind':'port','name':'%s','reason':'no light'}", port));
 }
 
-static void until_state(struct ocs_client *client, unsigned int job, const char *state)
-{
-	for (int i = 0; i < 1000; i++) {
-		if (strcmp(rig_job_state(client, job), state) == 0)
-			return;
-		usleep(20000);
-	}
-	fail_msg("job %u is %s, not %s", job, rig_job_state(client, job), state);
-}
-
 /* A job under repair, whose switch quad-0 answers nothing: what goes is not gone yet. */
 static void begin_repair(struct rig *rig, struct ocs_client *client)
 {
@@ -41,7 +31,7 @@ static void begin_repair(struct rig *rig, struct ocs_client *client)
 	rig_apply(client, 1, "q0");
 	rig_emulate(rig, "fault quad-0 silent");
 	port_fail(client, "quad-0:1");
-	until_state(client, 1, "repairing");
+	rig_until_job(client, 1, "repairing");
 }
 
 /* The job ends while a repair waits for a cut: what was planned is never made. */
