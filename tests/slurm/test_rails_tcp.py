@@ -347,3 +347,47 @@ def test_end_in_a_change(net, bare):
                 pass
             assert agrees(net, job) and Controller(net, job).topo("00", "00")["ok"]
         ended(net, job)
+
+
+def test_ocsd_restarts(net, bare):
+    """Routes stay what the circuits are while ocsd is away, and follow what became of the circuits meanwhile."""
+    streams = Streams(net, "pp:2,dp:2,tp:2")
+    streams.flowing()
+    controller = Controller(net, streams.job)
+    before = net.frames()
+    assert controller.topo("11", "00")["ok"]
+
+    def halves():
+        found = streams.routes(0)
+        return found[1] == {"ocs0", "ocs1"} and found[2] <= {"ocs2", "ocs3"} and "eth0" not in found[2] and found[3] == {"eth0"}
+
+    def asked():
+        try:
+            return controller.topo("11", "00")["ok"]
+        except OSError:
+            controller.connect()
+            return False
+    net.until(halves, 60, lambda: streams.routes(0))
+    for _ in range(2):
+        net.kill("ocsd")
+        assert halves(), streams.routes(0)
+        net.start_ocsd()
+        # what stands is not known before the controller says what is to stand
+        controller.connect()
+        net.until(asked, 60, "ocsd to have the circuits again")
+        net.until(halves, 60, lambda: streams.routes(0))
+    after = net.frames()
+    assert changed(before, after, "changing") == changed(before, after, "dark") == {}
+    # circuits of rail 0 go while there is no ocsd: it makes them again, and routes take them again
+    net.kill("ocsd")
+    mine = {server * net.nic_ports + port + 1 for server in streams.servers for port in range(net.nic_ports)}
+    for switch, ingress, _ in sorted(lit(net)):
+        if switch == "rail-0" and ingress in mine:
+            net.emulator("unpatch", switch, str(ingress))
+    net.start_ocsd()
+    controller.connect()
+    net.until(asked, 60, "ocsd to have the circuits again")
+    net.until(halves, 60, lambda: streams.routes(0))
+    spoken = streams.end()
+    assert set(spoken) == set(streams.pairs)
+    ended(net, streams.job)
