@@ -82,7 +82,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "FILE is one for NCCL_TOPO_FILE or NCCL_GRAPH_FILE; - is standard input.  One line\n"
 	  "a fault.  Notes do not change the exit status, errors make it 1.",
 	  ocs_ctl_nccl_check },
-	{ "advise", "SHAPE|fabric [MODEL]|costs", 1, 2, "jmeND^@*=+<)(%&$_{}" SHAPE ONLINE,
+	{ "advise", "SHAPE|fabric [MODEL]|costs", 1, 2, "jmeNDg^@*=+<)(%&$_{}" SHAPE ONLINE,
 	  "which jobs should move for a shape; which fabric to buy for a model",
 	  "SHAPE: the fewest jobs that, restarted elsewhere, would let it in, and of those the\n"
 	  "cheapest: by XPUs, or with --elapsed by the XPU hours that are lost.\n"

@@ -268,6 +268,15 @@ static int comparison_print(const struct ocs_ctl_args *args, const struct ocs_co
 		rc = ocs_file_write(args->html, page, strlen(page), 0644, err);
 		free(page);
 	}
+	if (!rc && args->svg) {
+		char *said = ocs_asprintf("a step of %s on %d servers, %g Gb/s", title,
+					  request->machine.servers, request->rate * 8 / 1e9);
+
+		page = ocs_ctl_fabric_svg(compare, said);
+		rc = ocs_file_write(args->svg, page, strlen(page), 0644, err);
+		free(page);
+		free(said);
+	}
 	if (!rc && args->json)
 		print_json(compare, request, table, graph);
 	else if (!rc)

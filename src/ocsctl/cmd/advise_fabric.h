@@ -17,5 +17,7 @@ int ocs_ctl_advise_costs(const struct ocs_ctl_args *args, struct ocs_error *err)
 /* output/fabric_html.c: the comparison as a page that needs nothing else; the caller frees it. */
 char *ocs_ctl_fabric_html(const struct ocs_compare *compare, const char *title, const char *machine,
 			  const struct ocs_cost_table *table);
+/* The same file: its bars as a picture of their own, SVG; the caller frees it. */
+char *ocs_ctl_fabric_svg(const struct ocs_compare *compare, const char *title);
 
 #endif

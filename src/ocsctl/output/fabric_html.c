@@ -10,16 +10,20 @@
 #include "src/util/text.h"
 
 #define WIDTH 420 /* of the longest bar */
+#define ROW 24
 
-static const char style[] =
-	":root{color-scheme:light dark;--fg:#1a1a1a;--bg:#fff;--line:#d0d0d0;--a:#2a6fb0;--b:#b0602a}"
-	"@media(prefers-color-scheme:dark){:root{--fg:#e8e8e8;--bg:#161616;--line:#444;--a:#6fb0ee;"
+/* of the bars, light and dark */
+#define COLOURS                                                                                        \
+	":root{color-scheme:light dark;--fg:#1a1a1a;--bg:#fff;--line:#d0d0d0;--a:#2a6fb0;--b:#b0602a}" \
+	"@media(prefers-color-scheme:dark){:root{--fg:#e8e8e8;--bg:#161616;--line:#444;--a:#6fb0ee;"   \
 	"--b:#eea06f}}"
+#define BARS "svg text{fill:var(--fg);font:13px sans-serif}.c{fill:var(--a)}.p{fill:var(--b)}"
+
+static const char style[] = COLOURS
 	"body{font:16px/1.5 sans-serif;color:var(--fg);background:var(--bg);max-width:60em;margin:2em "
 	"auto;padding:0 1em}"
 	"table{border-collapse:collapse}td,th{padding:.2em .8em;border-bottom:1px solid var(--line);"
-	"text-align:right}td:first-child,th:first-child{text-align:left}"
-	"svg text{fill:var(--fg);font:13px sans-serif}.c{fill:var(--a)}.p{fill:var(--b)}";
+	"text-align:right}td:first-child,th:first-child{text-align:left}" BARS;
 
 static void cell_add(struct ocs_text *page, double value, const char *format)
 {
@@ -49,18 +53,13 @@ static void rows_add(struct ocs_text *page, const struct ocs_compare *compare)
 	ocs_text_add(page, "</table>\n");
 }
 
-/* Bars of the step times; circuits and packets in colours of their own. */
-static void bars_add(struct ocs_text *page, const struct ocs_compare *compare)
+/* Bars of the step times from Y on; circuits and packets in colours of their own. */
+static void bars_add(struct ocs_text *page, const struct ocs_compare *compare, int y)
 {
 	double most = 0;
-	int y = 0;
 
 	for (int i = 0; i < compare->nrows; i++)
 		most = compare->rows[i].step_ms > most ? compare->rows[i].step_ms : most;
-	ocs_text_add(page,
-		     "<svg viewBox=\"0 0 700 %d\" width=\"700\" role=\"img\">\n"
-		     "<title>time of a step</title>\n",
-		     24 * compare->nrows);
 	for (int i = 0; i < compare->nrows; i++) {
 		const struct ocs_compare_row *row = &compare->rows[i];
 
@@ -73,9 +72,8 @@ static void bars_add(struct ocs_text *page, const struct ocs_compare *compare)
 			     "height=\"18\"/><text x=\"%.1f\" y=\"%d\">%.3f ms</text>\n",
 			     row->circuits ? "c" : "p", y + 2, WIDTH * row->step_ms / most,
 			     136 + WIDTH * row->step_ms / most, y + 16, row->step_ms);
-		y += 24;
+		y += ROW;
 	}
-	ocs_text_add(page, "</svg>\n");
 }
 
 static void points_add(struct ocs_text *page, const char *heading,
@@ -110,8 +108,13 @@ char *ocs_ctl_fabric_html(const struct ocs_compare *compare, const char *title, 
 	ocs_text_xml(&page, compare->verdict);
 	ocs_text_add(&page, "</strong></p>\n");
 	rows_add(&page, compare);
-	ocs_text_add(&page, "<h2>Time of a step</h2>\n");
-	bars_add(&page, compare);
+	ocs_text_add(&page,
+		     "<h2>Time of a step</h2>\n"
+		     "<svg viewBox=\"0 0 700 %d\" width=\"700\" role=\"img\">\n"
+		     "<title>time of a step</title>\n",
+		     ROW * compare->nrows);
+	bars_add(&page, compare, 0);
+	ocs_text_add(&page, "</svg>\n");
 	points_add(&page, "Rates", compare->rates, compare->nrates, " Gb/s");
 	points_add(&page, "If something were otherwise", compare->changes, compare->nchanges, "");
 	ocs_text_add(&page, "<h2>Assumptions</h2>\n<ul><li>");
@@ -125,4 +128,27 @@ char *ocs_ctl_fabric_html(const struct ocs_compare *compare, const char *title, 
 	}
 	ocs_text_add(&page, "</ul>\n</body></html>\n");
 	return ocs_text_take(&page);
+}
+
+char *ocs_ctl_fabric_svg(const struct ocs_compare *compare, const char *title)
+{
+	int height = ROW * (compare->nrows + 2);
+	struct ocs_text text = { 0 };
+
+	ocs_text_add(&text,
+		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"700\" height=\"%d\" "
+		     "viewBox=\"0 0 700 %d\">\n<style>" COLOURS "svg{background:var(--bg)}" BARS
+		     "</style>\n<title>",
+		     height, height);
+	ocs_text_xml(&text, title);
+	ocs_text_add(&text, "</title>\n<text x=\"0\" y=\"16\">");
+	ocs_text_xml(&text, title);
+	ocs_text_add(&text, "</text>\n");
+	bars_add(&text, compare, ROW);
+	ocs_text_add(
+		&text,
+		"<rect class=\"c\" x=\"130\" y=\"%d\" width=\"10\" height=\"10\"/><text x=\"146\" y=\"%d\">circuits</text>"
+		"<rect class=\"p\" x=\"230\" y=\"%d\" width=\"10\" height=\"10\"/><text x=\"246\" y=\"%d\">packets</text>\n</svg>\n",
+		height - 16, height - 6, height - 16, height - 6);
+	return ocs_text_take(&text);
 }

@@ -58,6 +58,19 @@ def tutorial():
     result("1.524 and 1.441", re.search(r"^mfabric +\d+ +1\.524 .* 1\.441$", "".join(said.values()), re.M), said)
 
 
+def pictures():
+    """Those in the page are what its commands write: the same bars, as long as these are within 1 %."""
+    for name in ("buying-bert.svg", "buying-resnet50.svg"):
+        texts = []
+        for folder in (work.name, os.path.join(SOURCE, "doc")):
+            with open(os.path.join(folder, name), encoding="utf-8") as handle:
+                texts.append(handle.read())
+        words = [re.sub(r"[0-9.]+", "#", text) for text in texts]
+        numbers = [[float(n) for n in re.findall(r"[0-9]+\.[0-9]+", text)] for text in texts]
+        result("%s is current" % name, words[0] == words[1] and len(numbers[0]) > 6 and
+               all(abs(a - b) <= 0.01 * b + 0.06 for a, b in zip(*numbers)), texts)
+
+
 class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
@@ -177,6 +190,7 @@ def refusals():
 
 
 tutorial()
+pictures()
 report()
 ratios()
 published()
