@@ -100,9 +100,9 @@ def nodes_of(cluster, job):
 
 def agree(cluster, held, *jobs):
     """JOBS are all that ocsd knows, HELD is all that the switches have and ocsd says so."""
-    rows = cluster.ocsctl("show", "job")["jobs"]
-    assert sorted((row["job"], row["state"]) for row in rows) == \
-        [(job, "realised") for job in sorted(jobs)]
+    def rows():
+        return sorted((row["job"], row["state"]) for row in cluster.ocsctl("show", "job")["jobs"])
+    cluster.until(lambda: rows() == [(job, "realised") for job in sorted(jobs)], 60, rows)
     cluster.until(lambda: cluster.patches() == held, 10, "just the circuits of the jobs")
     assert not cluster.ocsctl("reconcile").get("drift")
 

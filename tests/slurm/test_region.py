@@ -102,7 +102,7 @@ def test_circuits_follow_gates(region):
     assert folder.startswith("/tmp/ocs-moe-%d." % job) and sorted(os.listdir(folder)) == ["gate.0", "plan.0"]
     region.run(["scancel", str(job)])
     region.wait_idle(60)
-    assert json.loads(region.emulator("table"))["region-0"] == []
+    region.until(lambda: json.loads(region.emulator("table"))["region-0"] == [], 60, lambda: region.emulator("table"))
     region.until(lambda: not os.path.exists(folder), 60, lambda: os.listdir(folder))
 
 

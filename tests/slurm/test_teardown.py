@@ -76,7 +76,8 @@ def test_cancel_while_the_prolog_is_slow(pod, bystander):
     try:
         job = pod.sbatch("--shape=8x4x4", script="touch %s/out/%s.ran" % (pod.dir, "slow"))
         pod.wait(job, ("CONFIGURING", "RUNNING"))
-        time.sleep(1)
+        pod.until(lambda: (job, "applying") in [(row["job"], row["state"]) for row in pod.ocsctl("show", "job")["jobs"]], 30,
+                  lambda: "its circuits to be on their way: %s" % pod.ocsctl("show", "job"))
         pod.run(["scancel", str(job)])
         pod.wait(job, "CANCELLED")
     finally:
