@@ -391,3 +391,35 @@ def test_ocsd_restarts(net, bare):
     spoken = streams.end()
     assert set(spoken) == set(streams.pairs)
     ended(net, streams.job)
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_host_reboots(net, bare, noticed):
+    """A node of a running job boots, and slurmd comes back with nothing of the job, before or after Slurm took note of it:
+    ports are free, no table has anything of the job, and the next job on these nodes has its circuits."""
+    job = net.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand", "--no-requeue",
+                     script="srun --ntasks-per-node=1 -N4 -n4 sleep 300")
+    net.running(job)
+    controller = Controller(net, job)
+    assert controller.topo("00", "11")["ok"]
+    nodes = net.out(["scontrol", "show", "hostnames", net.job(job)["NodeList"]]).split()
+    net.reboot(int(nodes[1][1:]))
+    if noticed:
+        net.run(["scontrol", "update", "NodeName=" + nodes[1], "State=DOWN", "Reason=boot"])
+        net.wait(job, ("NODE_FAIL", "FAILED", "CANCELLED"))
+    net.start_slurmd(nodes[1])
+    if noticed:
+        net.run(["scontrol", "update", "NodeName=" + nodes[1], "State=RESUME"], check=False)
+    else:
+        net.run(["scancel", str(job)])
+    net.wait_idle()
+    net.until(lambda: agrees(net) and not lit(net), 60, lambda: "ports and circuits to be free: %s" % lit(net))
+    net.until(lambda: all(net.snapshot(name) == bare[name] for name in net.hosts), 60, lambda: str(
+        [set(net.snapshot(name)) ^ set(bare[name]) for name in net.hosts]))
+    for name in net.hosts:          # its interface has another MAC now, as no real one has
+        net.host(name, "ip", "neigh", "flush", "dev", "eth0")
+    streams = Streams(net, "pp:2,dp:2,tp:2", "-w", ",".join(nodes))
+    streams.flowing()
+    assert Controller(net, streams.job).topo("00", "00")["ok"]
+    streams.end()
+    ended(net, streams.job)
