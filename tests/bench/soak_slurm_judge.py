@@ -181,26 +181,35 @@ def job_judge(record, name, counts):
 
 
 def runs_seen(record):
-    """{job: (the first and the last poll that showed it running)}"""
-    seen = {}
+    """{job: [the first and the last poll of each of its runs]}: one that is requeued has several."""
+    seen, on = {}, set()
     for poll in record.polls:
+        if not poll["jobs"]:        # no slurmctld to ask
+            continue
         for name, (state, _) in poll["jobs"].items():
-            if state == "R":
-                seen[name] = seen.get(name, (poll["t"],))[0], poll["t"]
+            if state == "R" and name in on:
+                seen[name][-1][1] = poll["t"]
+            elif state == "R":
+                seen.setdefault(name, []).append([poll["t"], poll["t"]])
+        on = {name for name, (state, _) in poll["jobs"].items() if state == "R"}
     return seen
 
 
 def frames_judge(record, counts):
-    """A frame that met a port in change on a node of a job that ran before and after.  What sockets of an ended job still
-    send when its circuits are cut is counted: the ports were its own."""
+    """A frame that met a port in change on a node of a job that ran before and after.  What sockets of a run that ended
+    still send when its circuits are cut is counted: the ports were its own.  So is what a job sends in the two seconds after
+    its region's controller was killed, perhaps within a change: without one ranks go on with the circuits they know."""
     found, seen = [], runs_seen(record)
     for before, poll in zip(record.polls, record.polls[1:]):
         for place, count in poll["lost"].items():
             names = sorted(name for name, (state, nodes) in before["jobs"].items() if state == "R" and
                            place.split()[0] in hosts_expand(nodes) and
-                           seen[name][0] < before["t"] - 0.5 and seen[name][1] > poll["t"] + 0.5)
-            counts["frames in change, at an end or a start" if not names else "frames in change, of running jobs"] += count
-            if names:
+                           any(begin < before["t"] - 0.5 and end > poll["t"] + 0.5 for begin, end in seen[name]))
+            alone = sorted(row["jobs"][0] for row in record.faults if row.get("kind") == "moe_controller" and
+                           before["t"] - 2 < row["t"] < poll["t"])
+            kind = "at an end or a start" if not names else "without a controller" if names == alone else "of running jobs"
+            counts["frames in change, " + kind] += count
+            if kind == "of running jobs":
                 found.append("%d frames of %s, where %s runs, met a port in change" % (count, place, names))
     return found
 
@@ -246,7 +255,10 @@ def changes():
             ("a job that nobody knows", lambda r: r.jobs.pop("s1")),
             ("a cancellation of another job", lambda r: r.faults[0].update(jobs=["s2"])),
             ("a time limit", lambda r: r.jobs["s4"].update(JobState="TIMEOUT")),
-            ("a frame lost", lambda r: r.polls[2]["lost"].update({"r1 0": 1}))]
+            ("a frame lost", lambda r: r.polls[2]["lost"].update({"r1 0": 1})),
+            ("a frame lost long after a controller's end", lambda r: r.polls[3]["lost"].update({"m3 0": 1}) or
+             r.faults.append({"t": 103.5, "kind": "moe_controller", "jobs": ["s3"]}) or
+             r.polls.extend({"t": t, "lost": {}, "jobs": r.polls[0]["jobs"]} for t in (108, 109)))]
 
 
 def self_test():
