@@ -104,9 +104,14 @@ check_PROGRAMS += test_ocsd_transition
 test_ocsd_transition_SOURCES = ocsd/test_ocsd_transition.c $(OCSD_RIG)
 test_ocsd_transition_LDADD = $(OCSD_RIG_LIBS)
 TOPO_RIG = ocsd/topo_rig.c ocsd/topo_rig.h $(OCSD_RIG)
-check_PROGRAMS += test_ocsd_region
-test_ocsd_region_SOURCES = ocsd/test_ocsd_region.c $(OCSD_RIG) $(OCSD_ROWS)
+REGION_TENANT = ocsd/region_tenant.c ocsd/region_tenant.h
+check_PROGRAMS += test_ocsd_region test_ocsd_region_faults test_ocsd_region_restart
+test_ocsd_region_SOURCES = ocsd/test_ocsd_region.c $(REGION_TENANT) $(OCSD_RIG) $(OCSD_ROWS)
 test_ocsd_region_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
+test_ocsd_region_faults_SOURCES = ocsd/test_ocsd_region_faults.c $(REGION_TENANT) $(OCSD_RIG)
+test_ocsd_region_faults_LDADD = $(OCSD_RIG_LIBS)
+test_ocsd_region_restart_SOURCES = ocsd/test_ocsd_region_restart.c $(REGION_TENANT) $(OCSD_RIG) $(OCSD_ROWS)
+test_ocsd_region_restart_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
 
 check_PROGRAMS += test_ocsd_topo test_ocsd_topo_crash
 test_ocsd_topo_SOURCES = ocsd/test_ocsd_topo.c $(TOPO_RIG) $(OCSD_ROWS)
