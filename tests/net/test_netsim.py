@@ -2,7 +2,7 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """Steps of ocs-netsim against packets: TCP between servers over the circuits of the emulator, whose
 ports pass a rate that a token bucket keeps.  The last byte of a step arrives within 10 % of the
-simulated time, on a machine that has nothing else to do; what fails here is 25 % in five attempts.
+simulated time; one that is late is tried again, ten times at most, since a busy machine lets senders wait.
 
 Two things that a fluid does not have are named.  An acknowledgement of 66 bytes goes back for every two
 segments: it is simulated as a transfer of its own.  Where a link is full in both directions
@@ -104,9 +104,9 @@ def test_step(bins, lab, name, flows):
     net.forward_all("--backend", "routes")
     rate_limit(net)
     wanted, seen = simulated(bins, net, flows), packets(net, flows)
-    for _ in range(4):      # a busy machine lets a sender wait
+    for _ in range(9):      # a busy machine lets a sender wait
         if seen / wanted - 1 >= 0.10:
             seen = min(seen, packets(net, flows))
     print(f"{name}: simulated {wanted:.3f} s, packets {seen:.3f} s")
     assert wanted > 0.5
-    assert -0.10 < seen / wanted - 1 < 0.25, f"{name}: simulated {wanted:.3f} s, packets {seen:.3f} s"
+    assert abs(seen / wanted - 1) < 0.10, f"{name}: simulated {wanted:.3f} s, packets {seen:.3f} s"
