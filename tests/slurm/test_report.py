@@ -52,6 +52,8 @@ class Page(html.parser.HTMLParser):
         if tag == "tr" and self.title:
             self.row = []
             self.tables.setdefault(self.title, []).append(self.row)
+        if tag in ("td", "th") and self.row is not None:
+            self.row.append("")  # a cell without a text is one, too
         if tag not in ("meta", "i", "path", "br", "link", "input"):
             self.path.append(tag)
 
@@ -64,7 +66,7 @@ class Page(html.parser.HTMLParser):
         if at == "h2":
             self.title = text
         elif at in ("td", "th") and self.row is not None:
-            self.row.append(text)
+            self.row[-1] += text
         elif at == "small":
             self.cubes.append(text)
         elif at == "b":
@@ -221,24 +223,72 @@ def test_private_data_stays_private(secret, browse):
     secret.cancel_all()
 
 
-def test_a_browser_draws_a_thousand_nodes_at_once(browse, tmp_path, pod):
-    """The page of the pod with its data made larger: every node and job is there (run with -s for the time)."""
+def ring_between(section, names, count):
+    """What the page has of a ring of NAMES with COUNT circuits between neighbours."""
+    return [{"section": section, "a": min(pair), "b": max(pair), "count": count}
+            for pair in zip(names, names[1:] + names[:1])]
+
+
+def thousand_nodes(known):
+    """Makes KNOWN, the data of a page, 512 nodes in cubes, 256 on rails and 256 in a region, all of them in jobs."""
+    cubes, rails, region = (["%s%d" % (letter, i) for i in range(n)] for letter, n in (("c", 32), ("r", 256), ("e", 256)))
+    jobs, nodes = [], []
+    for i, cube in enumerate(cubes):
+        jobs.append((100 + i, "pod", "4x4x4", [{"section": "pod", "a": cube, "b": cube, "count": 48}]))
+        nodes += [{"node": "n%d" % (16 * i + k), "section": "pod", "cube": cube, "job": 100 + i} for k in range(16)]
+    jobs.append((200, "rails", None, ring_between("rails", rails, 8)))
+    nodes += [{"node": name, "section": "rails", "job": 200} for name in rails]
+    # in a region every server of a block may have circuits to several others
+    links = [{"section": "moe", "a": region[i], "b": region[(i + step) % 256], "count": 1}
+             for i in range(256) for step in (1, 3, 9, 27)]
+    jobs.append((300, "moe", None, links))
+    nodes += [{"node": name, "section": "moe", "job": 300} for name in region]
+    known["sections"] = [{"name": "pod", "kind": "torus", "cubes": cubes}, {"name": "rails", "kind": "rails", "cubes": []},
+                         {"name": "moe", "kind": "region", "cubes": []}]
+    known["jobs"] = [{"job": job, "user": "ann", "shape": shape, "state": "realised", "section": section,
+                      "circuits": sum(link["count"] for link in links), "circuits_between": links}
+                     for job, section, shape, links in jobs]
+    known["nodes"] = [dict(node, state="busy") for node in nodes]
+
+
+HOVER = """<script>
+window.addEventListener("load", () => {
+	const said = document.body.dataset, rows = [...document.querySelectorAll("tr[data-job]")];
+	for (const job of ["100", "200", "300"]) {
+		const row = rows.find((one) => one.dataset.job === job), begun = performance.now();
+		row.dispatchEvent(new Event("mouseenter"));
+		document.body.getBoundingClientRect();
+		said["hover" + job] = performance.now() - begun;
+		said["arcs" + job] = document.querySelectorAll("svg.links path").length;
+		said["held" + job] = document.querySelectorAll(".cell.held").length;
+		row.dispatchEvent(new Event("mouseleave"));
+	}
+	said.left = document.querySelectorAll("svg.links path").length;
+});
+</script>"""
+
+
+def test_a_browser_draws_a_thousand_nodes_of_all_kinds(browse, tmp_path, pod):
+    """The page of the pod with its data made larger: every node, job and circuit is there (run with -s for times)."""
     text = open(report(pod)).read()
     head, data, tail = re.split(r'(?<=id="data">)|(?=</script>\n<script>)', text, maxsplit=2)
     known = json.loads(data)
-    cubes = ["c%d" % i for i in range(64)]
-    known["sections"] = [{"name": "pod", "kind": "torus", "cubes": cubes}]
-    known["jobs"] = [{"job": 100 + i, "user": "ann", "shape": "4x4x4", "state": "realised", "section": "pod",
-                      "circuits": 48, "circuits_between": [{"section": "pod", "a": "c%d" % i, "b": "c%d" % i,
-                                                            "count": 48}]} for i in range(64)]
-    known["nodes"] = [{"node": "n%d" % i, "section": "pod", "cube": "c%d" % (i // 16), "state": "busy",
-                       "job": 100 + i // 16} for i in range(1024)]
+    thousand_nodes(known)
     watch = "<script>const begun = performance.now();</script>"
-    said = "<script>document.body.dataset.took = performance.now() - begun;</script></body>"
+    said = "<script>document.body.getBoundingClientRect(); document.body.dataset.took = performance.now() - begun;</script>"
     path = str(tmp_path / "large.html")
     with open(path, "w") as out:
-        out.write(head.replace("<body>", "<body>" + watch) + json.dumps(known) + tail.replace("</body>", said))
+        out.write(head.replace("<body>", "<body>" + watch) + json.dumps(known) +
+                  tail.replace("</body>", said + HOVER + "</body>"))
     page = drawn(browse, path)
-    assert len(page.cells) == 1024 and page.facts["nodes"] == "1024"
-    assert len(page.rows("Jobs with circuits")) == 64
-    print("drawn in %s ms" % page.body["data-took"])
+    assert len(page.cells) == 1024 and page.facts["nodes"] == page.facts["in use"] == "1024"
+    rows = {row["Job"]: row for row in page.rows("Jobs with circuits")}
+    assert len(rows) == 34
+    for job, nodes, circuits, arcs in (("100", 16, 48, 1), ("200", 256, 2048, 256), ("300", 256, 1024, 1024)):
+        assert rows[job]["Nodes"] == str(nodes) and rows[job]["Circuits"] == str(circuits), rows[job]
+        # on hover
+        assert page.body["data-arcs" + job] == str(arcs) and page.body["data-held" + job] == str(nodes), page.body
+    assert page.body["data-left"] == "0"
+    print("%d kB, drawn and laid out in %s ms, on hover %s ms (%s arcs), %s ms (%s arcs)" % (
+        os.path.getsize(path) // 1000, page.body["data-took"], page.body["data-hover200"], page.body["data-arcs200"],
+        page.body["data-hover300"], page.body["data-arcs300"]))
