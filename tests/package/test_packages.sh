@@ -5,7 +5,9 @@
 # The packages of scripts/package: every installed file in exactly one of them, and plugins
 # that refuse another Slurm.  TAP on stdout.
 #
-#   tests/package/test_packages.sh STAGE [upgrade]     STAGE: what `make install` made; upgrade: under running jobs, too
+#   tests/package/test_packages.sh STAGE [upgrade [OLD]]
+#
+# STAGE: what `make install` made; upgrade: under running jobs, too, from the Debian packages in the folder OLD.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -64,8 +66,8 @@ distcheck=$!
 lintian --fail-on error --suppress-tags file-in-unusual-dir "$work"/first/*.changes >"$work/lintian.out" 2>&1
 lintian=$?
 
-# The same packages as of an older version, under running jobs.  Takes minutes, in which slurmctld forgets jobs.
-upgrade_try() {
+# The same packages as of an older version, if there are no others.
+older_make() {
     local package
     mkdir "$work/old"
     for package in "$work"/first/*.deb; do
@@ -74,10 +76,11 @@ upgrade_try() {
         dpkg-deb -R "$package" "$work/unpacked" && sed -i 's/^Version: /&0~/' "$work/unpacked/DEBIAN/control" &&
             dpkg-deb -Znone -b "$work/unpacked" "$work/old"
     done >/dev/null
-    OCS_SLURM=$("$top/scripts/slurm-build")/prefix /usr/bin/python3 "$top/tests/package/upgrade.py" "$work/old" "$work/first" 2>&1
 }
+# Under running jobs.  Takes minutes, in which slurmctld forgets jobs.
 if [ "${2:-}" = upgrade ]; then
-    seen=$(upgrade_try)
+    [ -n "${3:-}" ] || older_make
+    seen=$(OCS_SLURM=$("$top/scripts/slurm-build")/prefix /usr/bin/python3 "$top/tests/package/upgrade.py" "$(cd "${3:-$work/old}" && pwd)" "$work/first" 2>&1)
     result $? "jobs and their circuits live through an upgrade and a downgrade, and the packages go again" "$seen"
 fi
 
