@@ -44,18 +44,29 @@ static void ends_list(struct anneal *a)
 	}
 }
 
+/* A server at random among those with a port left, or OCS_MOE_NOBODY. */
+static int port_draw(struct anneal *a)
+{
+	const struct ocs_moe_search *s = a->search;
+	int first = (int)random_below(a, s->n);
+
+	for (int k = 0; k < s->n; k++)
+		if (s->ports[(first + k) % s->n] > 0)
+			return (first + k) % s->n;
+	return OCS_MOE_NOBODY;
+}
+
 /* An exchange at random of the circuits whose ends stand at *X and *Y; *Y is -1 where only one
  * circuit moves.  False: those drawn do not fit together. */
 static bool exchange_draw(struct anneal *a, long number, struct ocs_moe_exchange *e, int *x, int *y)
 {
-	struct ocs_moe_search *s = a->search;
-	int server = (int)random_below(a, s->n);
+	int server = number % PORT_EVERY ? OCS_MOE_NOBODY : port_draw(a);
 
 	*x = (int)random_below(a, a->ends);
 	*y = (int)random_below(a, a->ends);
 	e->i = a->end[*x];
 	e->k = a->end[*x ^ 1];
-	if (number % PORT_EVERY == 0 && s->ports[server] > 0) {
+	if (server != OCS_MOE_NOBODY) {
 		e->j = server;
 		e->l = OCS_MOE_NOBODY;
 		*y = -1;
