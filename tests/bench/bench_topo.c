@@ -8,6 +8,7 @@
  * Usage: bench_topo BUILD-DIRECTORY DIRECTORY [ROUNDS [DELAY-MS]] */
 
 #include "tests/bench/daemons.h"
+#include "tests/bench/timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,42 +49,6 @@ static const char yaml[] = "version: 1\n"
 
 static struct ocs_error err;
 static double values[ROUNDS_MAX];
-
-static int compare(const void *a, const void *b)
-{
-	double p = *(const double *)a, q = *(const double *)b;
-
-	return (p > q) - (p < q);
-}
-
-static void show(const char *what, int n)
-{
-	qsort(values, (size_t)n, sizeof(*values), compare);
-	printf("%-58s min %6.3f  p50 %6.3f  p99 %6.3f ms\n", what, values[0], values[n / 2],
-	       values[n * 99 / 100]);
-	fflush(stdout);
-}
-
-static double now_ms(void)
-{
-	return (double)ocs_now_ns() / 1e6;
-}
-
-/* CPU time of a process so far, in ms. */
-static double cpu_ms(pid_t pid)
-{
-	char *path = ocs_asprintf("/proc/%d/schedstat", (int)pid);
-	unsigned long long ns = 0;
-	FILE *file = fopen(path, "r");
-
-	free(path);
-	if (file) {
-		if (fscanf(file, "%llu", &ns) != 1)
-			ns = 0;
-		fclose(file);
-	}
-	return (double)ns / 1e6;
-}
 
 /* Commits and realises a job; the key of its controller. */
 static char *job_start(struct daemons *d, int job, const char *section, const char *nodes,
@@ -127,10 +92,10 @@ static void change(struct daemons *d, int job, const char *key, int *seq, int ra
 {
 	for (int i = -4; i < n; i++) {
 		char *text = request(job, key, ++*seq, rails, topos[i & 1]);
-		double begin = now_ms();
+		double begin = timing_now_ms();
 		struct json_object *reply = daemons_ask(d, text), *rows;
 
-		values[i < 0 ? 0 : i] = now_ms() - begin;
+		values[i < 0 ? 0 : i] = timing_now_ms() - begin;
 		rows = json_object_object_get(reply, "rails");
 		for (int r = 0; r < rails; r++) {
 			struct json_object *row = json_object_array_get_idx(rows, (size_t)r);
@@ -157,12 +122,12 @@ static void alone(struct daemons *d, int n)
 	if (!connection || ocs_switch_apply(connection, NULL, 0, one, 4, NULL, &err))
 		daemons_die(&err, "rail-0");
 	for (int i = 0; i < n; i++) {
-		double begin = now_ms();
+		double begin = timing_now_ms();
 
 		if (ocs_switch_change(connection, i & 1 ? two : one, 4, i & 1 ? one : two, 4, NULL,
 				      &err))
 			daemons_die(&err, "rail-0");
-		values[i] = now_ms() - begin;
+		values[i] = timing_now_ms() - begin;
 	}
 	ocs_switch_apply(connection, n & 1 ? two : one, 4, NULL, 0, NULL, &err);
 	ocs_switch_close(connection);
@@ -190,25 +155,25 @@ int main(int argc, char **argv)
 	daemons_start(&d, text, argc > 4 ? argv[4] : "0");
 	free(text);
 	alone(&d, rounds);
-	show("the switch alone, four cut and four made", rounds);
+	timing_show("the switch alone, four cut and four made", values, rounds);
 	daemons_start_ocsd(&d);
 	json_object_put(daemons_ask(&d, "{\"op\":\"subscribe\",\"jobs\":[]}"));
 	key = job_start(&d, 1, "small", "s[0-3]", "s0", "pp:2,dp:2");
 	for (int rails = 1; rails <= RAILS; rails = rails == 1 ? 8 : rails * 6) {
-		double emulator = cpu_ms(d.emulator);
+		double emulator = timing_cpu_ms(d.emulator);
 
 		change(&d, 1, key, &seq, rails, small, rounds);
-		emulator = (cpu_ms(d.emulator) - emulator) / (rounds + 4);
+		emulator = (timing_cpu_ms(d.emulator) - emulator) / (rounds + 4);
 		text = ocs_asprintf("topo, four cut and four made, %2d rails (emulator %.3f)",
 				    rails, emulator);
-		show(text, rounds);
+		timing_show(text, values, rounds);
 		free(text);
 	}
 	free(key);
 	key = job_start(&d, 2, "large", "b[0-3]", "b0", "pp:2,dp:2");
 	seq = 0;
 	change(&d, 2, key, &seq, 1, four, rounds);
-	show("topo, four cut or made, job of 4 nodes", rounds);
+	timing_show("topo, four cut or made, job of 4 nodes", values, rounds);
 	free(key);
 	memset(first, '1', 64);
 	first[64] = '\0';
@@ -217,7 +182,7 @@ int main(int argc, char **argv)
 	key = job_start(&d, 3, "large", "b[4-131]", "b4", "pp:64,dp:2");
 	seq = 0;
 	change(&d, 3, key, &seq, 1, large, rounds);
-	show("topo, four cut or made, job of 128 nodes", rounds);
+	timing_show("topo, four cut or made, job of 128 nodes", values, rounds);
 	free(key);
 	daemons_stop(&d);
 	return 0;

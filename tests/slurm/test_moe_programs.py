@@ -109,8 +109,17 @@ def controllers(cluster, words):
 
 
 def kills(cluster, job):
-    """Circuits follow; with daemons that die it goes on."""
+    """Circuits follow; with daemons that die, each in turn, it goes on."""
     job.follows(sets=2)
+    cluster.saved(job.number)
+    cluster.kill("slurmctld")
+    job.goes_on()
+    node = cluster.region_nodes[1]
+    cluster.stop_slurmd(node)
+    job.goes_on()
+    cluster.start_slurmctld()
+    cluster.start_slurmd(node)
+    cluster.wait_for_slurmctld()
     cluster.kill("ocsd")
     job.goes_on()
     # where a change was under way for 10 s, circuits stay from then on
@@ -119,6 +128,11 @@ def kills(cluster, job):
     cluster.run(["kill", "-9", controllers(cluster, "--node 2")[0]])
     job.goes_on()
     cluster.run(["kill", "-9", *controllers(cluster, "--ocsd")])
+    job.goes_on()
+    # with it the data plane: circuits carry nothing any more
+    cluster.kill("ocs-emulator")
+    job.goes_on()
+    cluster.start_emulator()
     job.goes_on()
 
 
@@ -172,9 +186,7 @@ def test_torch(cluster):
     assert plain.sent < 100000
     stop = cluster.path("out", "stop.torch")
     job = Job(cluster, command + " " + stop, "--ocs-moe")
-    job.follows()
-    cluster.run(["kill", "-9", *controllers(cluster, "--ocsd")])
-    job.goes_on(2)
+    kills(cluster, job)
     pathlib.Path(stop).touch()
     done = job.ended()
     sums_check(done, text)

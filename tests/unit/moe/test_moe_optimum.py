@@ -4,7 +4,8 @@
 """ocsctl region plan against an integer program: no circuits at all are more than 5 % better.
 For a fixed time t the question is linear: whole circuits c, what they carry y <= t c, and what
 packets carry.  CBC answers it; what it cannot answer in time is counted, and may be one in fifty.
-OCS_MOE_CASES: how many regions of up to 16 servers are tried (default 200).  TAP on stdout.
+OCS_MOE_CASES: how many regions of up to 16 servers are tried (default 200), OCS_MOE_SEED: which (default 7).
+TAP on stdout.
 """
 import json
 import math
@@ -84,7 +85,7 @@ def main():
     if not shutil.which("cbc"):
         print("1..0 # SKIP there is no cbc (Debian: coinor-cbc)")
         return
-    rng = random.Random(7)
+    rng = random.Random(int(os.environ.get("OCS_MOE_SEED", "7")))
     unknown, worst, bad = 0, 1.0, []
     with tempfile.TemporaryDirectory() as folder:
         for case in range(CASES):
