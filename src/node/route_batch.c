@@ -127,13 +127,14 @@ void ocs_route_batch_add(struct ocs_route_batch *batch, uint32_t destination,
 	batch->ends[batch->count++] = batch->text.length;
 }
 
-/* Reads COUNT answers.  0, or the first errno of a route. */
-static int answers_read(const struct ocs_route_batch *batch, size_t count)
+/* Reads the answers to messages NEXT to LAST, which the kernel sends in this order.  Others are left from a
+ * batch that gave up waiting, or repeated.  0, or the first errno of a route. */
+static int answers_read(const struct ocs_route_batch *batch, uint32_t next, uint32_t last)
 {
 	char buffer[16384] __attribute__((aligned(NLMSG_ALIGNTO)));
 	int first = 0;
 
-	while (count) {
+	while ((int32_t)(last - next) >= 0) {
 		ssize_t got = recv(batch->fd, buffer, sizeof(buffer), 0);
 		const struct nlmsghdr *header = (const struct nlmsghdr *)buffer;
 
@@ -141,15 +142,20 @@ static int answers_read(const struct ocs_route_batch *batch, size_t count)
 			continue;
 		if (got < 0)
 			return first ? first : errno;
-		for (unsigned int left = (unsigned int)got; count && NLMSG_OK(header, left);
+		for (unsigned int left = (unsigned int)got; NLMSG_OK(header, left);
 		     header = NLMSG_NEXT(header, left)) {
 			const struct nlmsgerr *said = NLMSG_DATA(header);
+			int failed;
 
-			if (header->nlmsg_type != NLMSG_ERROR)
+			if (header->nlmsg_type != NLMSG_ERROR ||
+			    (int32_t)(header->nlmsg_seq - next) < 0 ||
+			    (int32_t)(last - header->nlmsg_seq) < 0)
 				continue;
-			count--;
-			if (said->error && !first)
-				first = -said->error;
+			/* Nothing is known of a route whose answer is missing. */
+			failed = header->nlmsg_seq == next ? -said->error : EPROTO;
+			next = header->nlmsg_seq + 1;
+			if (!first)
+				first = failed;
 		}
 	}
 	return first;
@@ -157,6 +163,7 @@ static int answers_read(const struct ocs_route_batch *batch, size_t count)
 
 int ocs_route_batch_run(struct ocs_route_batch *batch, struct ocs_error *err)
 {
+	uint32_t number = batch->sequence + 1 - (uint32_t)batch->count; /* of the first */
 	size_t from = 0, done = 0;
 	int first = 0;
 
@@ -169,7 +176,8 @@ int ocs_route_batch_run(struct ocs_route_batch *batch, struct ocs_error *err)
 		if (send(batch->fd, batch->text.data + from, batch->ends[last] - from, 0) < 0)
 			failed = errno;
 		else
-			failed = answers_read(batch, last + 1 - done);
+			failed = answers_read(batch, number + (uint32_t)done,
+					      number + (uint32_t)last);
 		if (failed && !first)
 			first = failed;
 		from = batch->ends[last];

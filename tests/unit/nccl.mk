@@ -26,6 +26,11 @@ test_node_sockets_SOURCES = node/test_node_sockets.c ../../src/node/sockets.c
 test_node_sockets_CPPFLAGS = $(AM_CPPFLAGS)
 test_node_sockets_LDADD = $(UTIL) $(CMOCKA_LIBS)
 
+check_PROGRAMS += test_route_batch
+test_route_batch_SOURCES = node/test_route_batch.c ../../src/node/route_batch.c
+test_route_batch_CPPFLAGS = $(AM_CPPFLAGS)
+test_route_batch_LDADD = $(UTIL) $(CMOCKA_LIBS)
+
 check_PROGRAMS += test_node_torus
 test_node_torus_SOURCES = node/test_node_torus.c node/node_rig.c node/node_rig.h
 test_node_torus_LDADD = $(UTIL) $(CMOCKA_LIBS)
