@@ -102,6 +102,39 @@ def test_mpi_loaded_late(tmp_path, program):
     assert "2 steps: right" in done.stdout and len(agent.log) > 100
 
 
+LOOKED_UP = """
+import ctypes, sys
+mpi = ctypes.CDLL(sys.argv[1])
+mpi.MPI_Init(None, None)
+world = ctypes.byref(ctypes.c_char.in_dll(mpi, "ompi_mpi_comm_world"))
+number = ctypes.byref(ctypes.c_char.in_dll(mpi, "ompi_mpi_int"))
+add = ctypes.byref(ctypes.c_char.in_dll(mpi, "ompi_mpi_op_sum"))
+rank, total = ctypes.c_int(), ctypes.c_int()
+mpi.MPI_Comm_rank(world, ctypes.byref(rank))
+for turn in range(20):
+    mine = ctypes.c_int(rank.value + turn)
+    mpi.MPI_Allreduce(ctypes.byref(mine), ctypes.byref(total), 1, number, add, world)
+    assert total.value == 6 + 4 * turn, total
+mpi.MPI_Finalize()
+if not rank.value:
+    print("20 turns: right")
+"""
+
+
+def test_mpi_looked_up(tmp_path):
+    """As MPI.jl and ctypes do: the library by its path, functions by dlsym in its handle."""
+    paths = [line.split()[-1] for line in subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True)
+             .stdout.splitlines() if line.split()[:1] == ["libmpi.so.40"]]
+    if not paths:
+        pytest.skip("Open MPI is not installed")
+    agent = rails_agent.Agent(str(tmp_path / "agent"), grid(2, 4))
+    done = mpirun(tmp_path, "/usr/bin/python3", 4, "-c", LOOKED_UP, paths[0])
+    agent.stop()
+    assert (done.returncode, agent.faults) == (0, []), done.stdout + done.stderr
+    assert "20 turns: right" in done.stdout
+    assert sum(len(members) == 4 for members, _, _ in agent.log) >= 20, agent.log
+
+
 def test_mpi_two_of_a_node(tmp_path, program):
     """Ranks 0 and 1 are on one node, 2 and 3 on another: what passes freely does not stop what is held."""
     colour = grid(2, 4)

@@ -51,6 +51,7 @@ for turn in range(int(sys.argv[1])):
 if any(errors):
     rank.heard.wait(30)
     time.sleep(0.5)
+print("PROFILER", os.environ.get("NCCL_PROFILER_PLUGIN"), flush=True)
 print("RANK", me, sorted(set(errors)), need, os.environ.get("LD_PRELOAD", "-"), flush=True)
 rank.goodbye()
 """
@@ -135,6 +136,17 @@ def test_preload(rails):
     lines = ranks(text)
     assert len(lines) == 8 and all(line.endswith("libm.so.6") and " [0] 0 " in line for line in lines), text
     assert sum(line.endswith(" libm.so.6") for line in lines) >= 4, text
+    profilers = [line.split()[1] for line in text.splitlines() if line.startswith("PROFILER")]
+    assert sorted(profilers) == [rails.stage + "/libexec/slurm-ocs/libocs-rails-profiler.so"] * 4 + ["None"] * 4, text
+    end(rails, job)
+
+
+def test_own_profiler(rails):
+    """A profiler of the user's stays."""
+    job = rails.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=provisioned",
+                       script="export NCCL_PROFILER_PLUGIN=mine; %s; echo STEPS; sleep 300" % steps(rails, 1))
+    rails.running(job)
+    assert told(rails, job, lambda text: "STEPS" in text).count("PROFILER mine") == 4
     end(rails, job)
 
 

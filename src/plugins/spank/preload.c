@@ -18,6 +18,7 @@
 
 #define PRELOAD "LD_PRELOAD"
 #define PRELOAD_MAX 65536
+#define PROFILER "NCCL_PROFILER_PLUGIN"
 
 static const struct {
 	const char *files;  /* libocs-FILES-KIND.so */
@@ -32,6 +33,16 @@ bool ocs_step_of_tasks(spank_t spank, uint32_t *step)
 	return spank_get_item(spank, S_JOB_STEPID, step) == ESPANK_SUCCESS &&
 	       *step != SLURM_BATCH_SCRIPT && *step != SLURM_INTERACTIVE_STEP &&
 	       *step != SLURM_EXTERN_CONT;
+}
+
+/* An NCCL that is linked into a program calls nothing that is preloaded, and loads a profiler. */
+static void profiler_set(spank_t spank)
+{
+	char text[256];
+
+	if (access(OCS_LIBEXEC "/libocs-rails-profiler.so", R_OK) == 0 &&
+	    spank_getenv(spank, PROFILER, text, sizeof(text)) == ESPANK_ENV_NOEXIST)
+		spank_setenv(spank, PROFILER, OCS_LIBEXEC "/libocs-rails-profiler.so", 1);
 }
 
 void ocs_preload_set(spank_t spank, const struct ocs_settings *settings, enum ocs_shims which)
@@ -60,6 +71,8 @@ void ocs_preload_set(spank_t spank, const struct ocs_settings *settings, enum oc
 	if (text.length)
 		spank_setenv(spank, PRELOAD, text.data, 1);
 	ocs_text_free(&text);
+	if (which == OCS_SHIMS_RAILS && (!list || ocs_list_has(list, "nccl", 4)))
+		profiler_set(spank);
 }
 
 /* The shims ask the controller, or its relay, at the sockets that ocs-node has named; circuits that stay have their plan

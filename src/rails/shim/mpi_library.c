@@ -7,8 +7,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/rails/shim/loaded.h"
+#include "src/rails/shim/lookup.h"
 #include "src/rails/shim/mpi_shim.h"
 
 static struct mpi_library library;
@@ -49,6 +51,22 @@ const struct mpi_library *ocs_mpi(void)
 {
 	pthread_once(&library_once, library_find);
 	return &library;
+}
+
+bool ocs_shim_lookup_name(const char *name)
+{
+	return !strncmp(name, "MPI_", 4);
+}
+
+bool ocs_shim_lookup_take(void *found)
+{
+	const char *file;
+	Dl_info there;
+
+	if (!dladdr(found, &there) || !there.dli_fname)
+		return false;
+	file = strrchr(there.dli_fname, '/');
+	return !strncmp(file ? file + 1 : there.dli_fname, "libmpi", 6);
 }
 
 PUBLIC int MPI_Init(int *argc, char ***argv)

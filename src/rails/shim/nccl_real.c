@@ -2,8 +2,8 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* The real libnccl.so.2.  This library has its name, so the loader takes it for NCCL and loads no other:
- * the real one is opened by its path.  In this order: OCS_RAILS_NCCL; one that is loaded already, be it
- * RTLD_LOCAL; the folders in which the loaded objects' own libraries are searched (LD_LIBRARY_PATH,
+ * the real one is opened by its path.  In this order: OCS_RAILS_NCCL; one in which the program looks up its
+ * functions; one that is loaded already, be it RTLD_LOCAL; the folders in which the loaded objects' own libraries are searched (LD_LIBRARY_PATH,
  * RPATH and RUNPATH, the system's); the loader's cache. */
 
 #include <dlfcn.h>
@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/rails/shim/lookup.h"
 #include "src/rails/shim/nccl_internal.h"
 
 #define NCCL_SONAME "libnccl.so.2"
@@ -25,6 +26,7 @@
 
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 static void *real_library;
+static char *_Atomic real_wanted; /* the program's own */
 static char real_path[PATH_BYTES] = NCCL_SONAME;
 static pthread_mutex_t text_lock = PTHREAD_MUTEX_INITIALIZER;
 static char text_last[OCS_STREAM_WHY + 80];
@@ -192,7 +194,7 @@ static bool cache_search(void)
 
 static void real_load(void)
 {
-	const char *chosen = getenv("OCS_RAILS_NCCL");
+	const char *chosen = getenv("OCS_RAILS_NCCL"), *wanted = atomic_load(&real_wanted);
 	char text[OCS_STREAM_WHY];
 
 	if (chosen && chosen[0]) {
@@ -203,6 +205,8 @@ static void real_load(void)
 		ocs_nccl_say(true, "OCS_RAILS_NCCL=%.160s: %.60s", chosen, text);
 		return;
 	}
+	if (wanted && library_open(wanted, RTLD_NOLOAD))
+		return;
 	if (!loaded_search(false) && !loaded_search(true) && !cache_search())
 		ocs_nccl_say(true, "there is no " NCCL_SONAME
 				   " beside this one; name the real one in OCS_RAILS_NCCL");
@@ -215,10 +219,45 @@ void *ocs_nccl_find(const char *name)
 	pthread_once(&loaded, real_load);
 	if (!real_library)
 		return NULL;
-	function = dlsym(real_library, name);
+	function = ocs_shim_dlsym(real_library, name);
 	if (!function)
 		ocs_nccl_say(false, "%s has no %s", real_path, name);
 	return function;
+}
+
+bool ocs_shim_lookup_name(const char *name)
+{
+	name += *name == 'p';
+	return !strncmp(name, "nccl", 4) && name[4] >= 'A' && name[4] <= 'Z';
+}
+
+bool ocs_shim_lookup_take(void *found)
+{
+	static atomic_bool said;
+	char *none = NULL, *path;
+	Dl_info there, real;
+
+	if (!dladdr(found, &there) || !there.dli_fname)
+		return false;
+	path = strdup(there.dli_fname);
+	if (path && !atomic_compare_exchange_strong(&real_wanted, &none, path))
+		free(path);
+	pthread_once(&loaded, real_load);
+	if (!real_library || !dladdr(ocs_shim_dlsym(real_library, "ncclGetVersion"), &real))
+		return false;
+	if (real.dli_fbase != there.dli_fbase && ocs_gate_get() && !atomic_exchange(&said, true))
+		ocs_nccl_say(false,
+			     "this program calls %s, too, beside %s; nothing holds what that one "
+			     "sends: use one, or run the job with --ocs-phases=off",
+			     there.dli_fname, real_path);
+	return real.dli_fbase == there.dli_fbase;
+}
+
+/* By the profiler: an address in the library whose calls pass here; NULL: there is none so far. */
+extern const void *ocs_rails_nccl_real(void);
+__attribute__((visibility("default"))) const void *ocs_rails_nccl_real(void)
+{
+	return real_library ? ocs_shim_dlsym(real_library, "ncclGetVersion") : NULL;
 }
 
 /* In the place of a function that is refused or not there; arguments are the caller's affair. */

@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,16 @@ struct profiler {
 	int (*init)(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
 		    int rank, void *log);
 	int (*start)(void *context, void **handle, struct profiler_event *event);
+	int (*stop)(void *handle);
+	int (*record)(void *handle, int state, void *arguments);
+	int (*finalize)(void *context);
+};
+
+/* Versions 1 to 4; the arguments of init behind these differ. */
+struct profiler_old {
+	const char *name;
+	int (*init)(void **context, int *mask);
+	int (*start)(void *context, void **handle, void *event);
 	int (*stop)(void *handle);
 	int (*record)(void *handle, int state, void *arguments);
 	int (*finalize)(void *context);
@@ -98,6 +109,17 @@ static void chained_load(void)
 			chained_library ? "it has no ncclProfiler_v5" : dlerror());
 }
 
+/* Whether CALLER, an address in the NCCL that calls, is in the one whose calls libocs-rails-nccl.so holds. */
+static bool shim_holds(void *caller)
+{
+	const void *(*real)(void) =
+		(const void *(*)(void))dlsym(RTLD_DEFAULT, "ocs_rails_nccl_real");
+	Dl_info here, there;
+
+	return real && real() && dladdr(real(), &there) && dladdr(caller, &here) &&
+	       here.dli_fbase == there.dli_fbase;
+}
+
 static int group_find(struct ocs_gate *gate, int nodes, int ranks)
 {
 	int32_t *members;
@@ -129,7 +151,7 @@ static void refusal_end(void)
 static int profiler_init(void **context, uint64_t id, int *mask, const char *name, int nodes,
 			 int ranks, int rank, void *log)
 {
-	struct ocs_gate *gate = ocs_gate_get();
+	struct ocs_gate *gate = shim_holds(__builtin_return_address(0)) ? NULL : ocs_gate_get();
 	struct context *made = calloc(1, sizeof(*made));
 
 	if (!made)
@@ -211,7 +233,55 @@ static int profiler_finalize(void *data)
 	return result;
 }
 
-/* Found by its name. */
+/* NCCL before 2.28 tells a profiler nothing of its launches. */
+static int old_init(void **context, int *mask)
+{
+	static atomic_bool said;
+
+	*context = NULL;
+	*mask = 0;
+	if (!shim_holds(__builtin_return_address(0)) && ocs_gate_get() &&
+	    !atomic_exchange(&said, true))
+		fprintf(stderr,
+			"slurm-ocs: NCCL on photonic rails: nothing holds what the NCCL that is linked "
+			"into this program sends, since it is older than 2.28: use libnccl.so.2, or "
+			"run the job with --ocs-phases=off\n");
+	return 0;
+}
+
+static int old_start(void *context, void **handle, void *event)
+{
+	(void)context;
+	(void)event;
+	*handle = NULL;
+	return 0;
+}
+
+static int old_stop(void *handle)
+{
+	(void)handle;
+	return 0;
+}
+
+static int old_record(void *handle, int state, void *arguments)
+{
+	(void)handle;
+	(void)state;
+	(void)arguments;
+	return 0;
+}
+
+/* Found by their names. */
+#define OLD(version)                                                              \
+	extern const struct profiler_old ncclProfiler_v##version;                 \
+	__attribute__((visibility("default")))                                    \
+	const struct profiler_old ncclProfiler_v##version = {                     \
+		"slurm-ocs", old_init, old_start, old_stop, old_record, old_stop, \
+	}
+OLD(1);
+OLD(2);
+OLD(3);
+OLD(4);
 extern const struct profiler ncclProfiler_v5;
 __attribute__((visibility("default"))) const struct profiler ncclProfiler_v5 = {
 	"slurm-ocs gates", profiler_init,   profiler_start,

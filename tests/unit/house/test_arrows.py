@@ -52,7 +52,7 @@ top
 # (file, what it uses): what removes it.
 MEND = {}
 # Of the C library; a shim that is preloaded has them, too.
-INTERPOSED = {"connect", "accept", "accept4"}
+INTERPOSED = {"connect", "accept", "accept4", "dlsym"}
 CIRCLE_MAX = 5  # files of a room of ocsd that call each other in a circle
 
 SLURM_HEADER = re.compile(r"(slurm/|src/(common|slurmctld|slurmd|stepmgr|interfaces|api|database)/)")

@@ -84,6 +84,16 @@ for way in runpath local path chosen; do
 	seen=$(LD_PRELOAD=$shim "$work/loads" $way "$work/real/libnccl.so.2" "$top/src/rails/shim/nccl_symbols.txt" 2>&1)
 	result $? "loaded: $way" "$seen"
 done
+# By a path and with dlsym in that handle, whatever its name is.
+cp "$work/real/libnccl.so.2" "$work/real/site-collectives.so"
+for file in libnccl.so.2 site-collectives.so; do
+	seen=$(LD_PRELOAD=$shim "$work/loads" handle "$work/real/$file" "$top/src/rails/shim/nccl_symbols.txt" 2>&1)
+	result $? "looked up in $file" "$seen"
+done
+seen=$(LD_PRELOAD=$shim "$work/loads" handle "$work/real/libnccl.so.2" "$top/src/rails/shim/nccl_symbols.txt" "$work/real/site-collectives.so" 2>&1)
+code=$?
+[ $code = 0 ] && [ "$(echo "$seen" | grep -c "site-collectives.so, too, beside .*libnccl.so.2; nothing holds")" = 1 ]
+result $? "of two the second is not held, which is said once" "exit $code: $seen"
 if ldconfig -p 2>/dev/null | grep -q 'libnccl\.so\.2 '; then
 	seen=$(LD_PRELOAD=$shim "$work/loads" cache "$work/real/libnccl.so.2" "$work/list" 2>&1)
 	result $? "loaded: this machine's NCCL" "$seen"
@@ -121,6 +131,11 @@ seen=$(OCS_RAILS_NCCL_PROFILER=$work/libnccl-profiler-next.so "$work/profiles" f
 result $? "another profiler behind it" "$seen"
 seen=$(LD_LIBRARY_PATH=$work OCS_RAILS_NCCL_PROFILER=next CHAINED_LAUNCHES=1 "$work/profiles" four "$plugin" 2>&1)
 result $? "which wants launches, too, and has a short name" "$seen"
+# Where the preloaded library holds the NCCL that loads the profiler, that stands back.
+seen=$(LD_PRELOAD=$shim "$work/profiles" held "$plugin" "$work/real/libnccl.so.2" 2>&1)
+code=$?
+[ $code = 0 ] && [ "$(echo "$seen" | grep -c "older than 2.28")" = 1 ]
+result $? "an NCCL before 2.28 in the program is named, one that is held is left alone" "exit $code: $seen"
 ended() { # CASE KERNELS TEXT
 	seen=$("$work/profiles" "$1" "$plugin" 2>&1)
 	code=$?

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "record.h"
 
@@ -59,11 +60,29 @@ static int forwards_check(void *library, const char *list)
 }
 
 /* Of how many files there are copies of the stand-in in this process. */
+static const char *copy_name;
+
 static int copy_count(struct dl_phdr_info *info, size_t size, void *data)
 {
 	(void)size;
-	*(int *)data += strstr(info->dlpi_name, "real/libnccl.so.2") != NULL;
+	*(int *)data += strstr(info->dlpi_name, copy_name) != NULL;
 	return 0;
+}
+
+/* A second one is found where it is, and that nothing holds it is said once. */
+static int second_check(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	Dl_info found;
+
+	/* A rank with a gate: others may use as many as they want. */
+	record = calloc(1, sizeof(*record));
+	all_ranks = 1;
+	for (int i = 0; library && i < 2; i++)
+		if (!dladdr(dlsym(library, "ncclCommCount"), &found) ||
+		    strcmp(found.dli_fname, path) != 0)
+			return fail("the second one's function");
+	return library ? 0 : fail("a second one");
 }
 
 int main(int argc, char **argv)
@@ -74,9 +93,10 @@ int main(int argc, char **argv)
 	char folder[4096];
 	Dl_info found;
 
-	if (argc != 4)
+	if (argc < 4)
 		return 2;
 	snprintf(folder, sizeof(folder), "%s", argv[2]);
+	copy_name = strstr(argv[2], "real/");
 	if (!strcmp(argv[1], "local")) {
 		real = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
 		if (!real)
@@ -96,7 +116,9 @@ int main(int argc, char **argv)
 		if (!dlopen(folder, RTLD_NOW | RTLD_LOCAL))
 			return fail("a library with a RUNPATH");
 	}
-	library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+	/* "handle": what ctypes does with a path. */
+	library =
+		dlopen(strcmp(argv[1], "handle") ? "libnccl.so.2" : argv[2], RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		return fail("libnccl.so.2");
 	version = (any_t *)dlsym(library, "ncclGetVersion");
@@ -114,5 +136,5 @@ int main(int argc, char **argv)
 	loads = real ? dlsym(real, "nccl_loads") : NULL;
 	if (!loads || *loads != 1 || copies != 1)
 		return fail("the real one is not there once");
-	return 0;
+	return argc > 4 ? second_check(argv[4]) : 0;
 }

@@ -151,11 +151,45 @@ static int record_check(void)
 	return 0;
 }
 
+/* One of before 2.28 in the program itself, then the one that the preloaded library holds: what LIBRARY wants to know of
+ * them.  PATH leads to the second. */
+static int held_check(void *library, const char *path)
+{
+	const profiler_t *now = dlsym(library, "ncclProfiler_v5");
+	const struct {
+		const char *name;
+		int (*init)(void **, int *);
+	} *old = dlsym(library, "ncclProfiler_v4");
+	int (*version)(int *), (*begin)(int (*)(void **, int *), int *),
+		(*begin_new)(void *, int *);
+	int mask = 1, number;
+	void *context, *held = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	own_rank = 0;
+	all_ranks = 4;
+	for (int again = 0; again < 2; again++)
+		if (!old || old->init(&context, &mask) || mask)
+			return 1;
+	version = held ? (int (*)(int *))dlsym(held, "ncclGetVersion") : NULL;
+	begin = held ? (int (*)(int (*)(void **, int *), int *))dlsym(held, "profiler_begin") :
+		       NULL;
+	begin_new = held ? (int (*)(void *, int *))dlsym(held, "profiler_begin_new") : NULL;
+	if (!version || !begin || !begin_new)
+		return 2;
+	/* Before the program has called it nothing is known of it. */
+	version(&number);
+	mask = 1;
+	if (begin(old->init, &mask) || mask)
+		return 3;
+	mask = 1;
+	return begin_new((void *)now->init, &mask) || mask ? 4 : 0;
+}
+
 int main(int argc, char **argv)
 {
-	void *library = argc == 3 ? dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) : NULL;
+	void *library = argc >= 3 ? dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) : NULL;
 	const profiler_t *profiler = library ? dlsym(library, "ncclProfiler_v5") : NULL;
-	int bad = 0, ranks = argc == 3 && !strcmp(argv[1], "pair") ? 2 : 4;
+	int bad = 0, ranks = argc >= 3 && !strcmp(argv[1], "pair") ? 2 : 4;
 
 	record = mmap(NULL, sizeof(*record), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
@@ -164,6 +198,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	nodes_of = 1;
+	if (argc == 4)
+		return held_check(library, argv[3]);
 	record->refuse_group = strcmp(argv[1], "refused") ? -1 : 0;
 	record->refuse_idx = 2;
 	for (int rank = 0; rank < ranks; rank++) {
