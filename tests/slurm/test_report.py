@@ -210,17 +210,63 @@ def test_private_data_stays_private(secret, browse):
     secret.running(job)
     waits = secret.sbatch("--shape=16x4x4")
     secret.until(lambda: secret.job(waits).get("Reason", "None") != "None", 30, "a reason")
-    path = report(secret)
-    page, text = drawn(browse, path), open(path).read()
-    assert '"user"' not in text and '"job"' not in text and str(job) not in page.tables, text[-4000:]
-    assert not page.rows("Jobs with circuits") and not page.rows("Waiting")
-    assert any("PrivateData" in note for note in page.notes), page.notes
-    assert page.facts["in use"] == "4", page.facts
-    whole = report(secret, "--private", name="private.html")
-    assert stat.S_IMODE(os.stat(whole).st_mode) == 0o600
-    page = drawn(browse, whole)
-    assert [row["Job"] for row in page.rows("Jobs with circuits")] == [str(job)]
-    secret.cancel_all()
+    secret.out(["scontrol", "create", "reservation", "ReservationName=mine", "Nodes=n15", "Users=daemon", "StartTime=now",
+                "Duration=60", "Flags=ignore_jobs"])
+    try:
+        path = report(secret)
+        page, text = drawn(browse, path), open(path).read()
+        assert '"user"' not in text and '"job"' not in text and '"who"' not in text and "daemon" not in text, text[-4000:]
+        assert not page.rows("Jobs with circuits") and not page.rows("Waiting")
+        assert any("PrivateData" in note for note in page.notes), page.notes
+        assert page.facts["in use"] == "4" and "jobs waiting" not in page.facts, page.facts
+        row, = page.rows("Reservations")
+        assert row["Name"] == "mine" and not row["For"], row
+        whole = report(secret, "--private", name="private.html")
+        assert stat.S_IMODE(os.stat(whole).st_mode) == 0o600
+        page = drawn(browse, whole)
+        assert [row["Job"] for row in page.rows("Jobs with circuits")] == [str(job)]
+        assert [row["For"] for row in page.rows("Reservations")] == ["daemon"]
+    finally:
+        secret.out(["scontrol", "delete", "reservation", "mine"])
+        secret.cancel_all()
+
+
+def test_a_user_sees_his_own_jobs_and_no_others(secret, browse):
+    """PrivateData=jobs: with --private, too, which shows what the one who asks may see."""
+    jobs = {user: secret.sbatch("--shape=4x4x4", user=user) for user in (None, "nobody")}
+    for job in jobs.values():
+        secret.running(job)
+    waits = secret.sbatch("--shape=16x4x4")
+    secret.until(lambda: secret.job(waits).get("Reason", "None") != "None", 30, "a reason")
+    try:
+        for option, own in ((), []), (("--private",), [str(jobs["nobody"])]):
+            path = report(secret, *option, name="out/user.html", user="nobody")
+            page, text = drawn(browse, path), open(path).read()
+            assert [row["Job"] for row in page.rows("Jobs with circuits")] == own, text[-4000:]
+            assert not page.rows("Waiting") and page.facts["in use"] == "8", page.facts
+            assert not re.search(r'"job":(%d|%d)\b' % (jobs[None], waits), text) and '"user":"root"' not in text, text[-4000:]
+            os.unlink(path)
+    finally:
+        secret.cancel_all()
+
+
+def test_private_reservations_are_left_out(pod, browse):
+    pod.out(["scontrol", "create", "reservation", "ReservationName=mine", "Nodes=n15", "Users=daemon", "StartTime=now",
+             "Duration=60"])
+    try:
+        assert [row["Name"] for row in drawn(browse, report(pod)).rows("Reservations")] == ["mine"]
+        fake = pod.path("bin-private")
+        os.makedirs(fake, exist_ok=True)
+        with open(fake + "/scontrol", "w") as out:
+            out.write("#!/bin/sh\nreal=$(PATH=${PATH#*:} command -v scontrol)\n"
+                      "[ \"$*\" != 'show config' ] || exec \"$real\" show config | sed 's/^PrivateData .*/PrivateData = reservations/'\n"
+                      "exec \"$real\" \"$@\"\n")
+        os.chmod(fake + "/scontrol", 0o755)
+        path = report(pod, env={"PATH": fake + ":" + pod.environment()["PATH"]})
+        page, text = drawn(browse, path), open(path).read()
+        assert not page.rows("Reservations") and '"mine' not in text and page.facts["reserved"] == "1", text[-3000:]
+    finally:
+        pod.out(["scontrol", "delete", "reservation", "mine"])
 
 
 def ring_between(section, names, count):

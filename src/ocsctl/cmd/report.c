@@ -34,6 +34,7 @@ struct report {
 	struct ocs_ctl_state state;
 	struct json_object *data;
 	struct json_object *notes;
+	bool hide_jobs, hide_reservations;
 };
 
 static void note_add(struct report *r, const char *text)
@@ -41,36 +42,38 @@ static void note_add(struct report *r, const char *text)
 	json_object_array_add(r->notes, json_object_new_string(text));
 }
 
-/* Of "PrivateData = jobs,usage" in what scontrol shows.  True, too, where it cannot be asked: the page
+/* Of "PrivateData = jobs,usage" in what scontrol shows.  Both are hidden where it cannot be asked: the page
  * may stand on a web server. */
-static bool jobs_private(struct report *r)
+static void private_read(struct report *r)
 {
 	char *words[] = { "scontrol", "show", "config", NULL };
 	struct ocs_error err;
 	char *text = ocs_ctl_slurm_ask(words, CONFIG_S, &err), *line;
-	bool hidden = true;
 
 	if (!text) {
-		char *why = ocs_asprintf(
-			"jobs are left out: whether slurm.conf keeps them private is not known (%s)",
-			err.text);
+		char *why =
+			ocs_asprintf("jobs and reservations are left out: whether slurm.conf keeps "
+				     "them private is not known (%s)",
+				     err.text);
 
 		note_add(r, why);
 		free(why);
-		return true;
+		r->hide_jobs = r->hide_reservations = true;
+		return;
 	}
 	line = strstr(text, "\nPrivateData");
 	if (line) {
 		line[1 + strcspn(line + 1, "\n")] = '\0';
-		hidden = strstr(line + 1, "jobs") != NULL;
-	} else {
-		hidden = false;
+		r->hide_jobs = strstr(line + 1, "jobs") != NULL;
+		r->hide_reservations = strstr(line + 1, "reservations") != NULL;
 	}
-	if (hidden)
+	if (r->hide_jobs)
 		note_add(r, "jobs are left out: PrivateData of slurm.conf has \"jobs\" (--private "
 			    "shows what you may see, in a file for you alone)");
+	if (r->hide_reservations)
+		note_add(r, "reservations are left out: PrivateData of slurm.conf has "
+			    "\"reservations\"");
 	free(text);
-	return hidden;
 }
 
 static void sections_add(struct report *r)
@@ -289,21 +292,33 @@ static void events_add(struct report *r)
 	json_object_object_add(r->data, "faults", list);
 }
 
-/* Takes who runs what out of the data; nodes stay in use. */
+/* Takes member NAME out of all objects of LIST. */
+static void member_remove(struct json_object *list, const char *name)
+{
+	for (size_t i = 0; i < ocs_ctl_length(list); i++)
+		json_object_object_del(json_object_array_get_idx(list, i), name);
+}
+
+/* Takes who runs what, and who asked for what, out of the data; nodes stay in use. */
 static void jobs_hide(struct report *r)
 {
-	struct json_object *nodes = ocs_field_array(r->data, OCS_FIELD_NODES, NULL);
 	struct json_object *events = ocs_field_array(r->data, "faults", NULL);
-	struct json_object *waiting = ocs_field_array(r->data, "waiting", NULL);
 
-	for (size_t i = 0; i < ocs_ctl_length(nodes); i++)
-		json_object_object_del(json_object_array_get_idx(nodes, i), OCS_FIELD_JOB);
-	for (size_t i = 0; i < ocs_ctl_length(events); i++)
-		json_object_object_del(json_object_array_get_idx(events, i), OCS_FIELD_JOB);
-	for (size_t i = 0; i < ocs_ctl_length(waiting); i++)
-		json_object_object_del(json_object_array_get_idx(waiting, i), OCS_FIELD_USER);
+	member_remove(ocs_field_array(r->data, OCS_FIELD_NODES, NULL), OCS_FIELD_JOB);
+	member_remove(events, OCS_FIELD_JOB);
+	member_remove(events, OCS_FIELD_WHO);
+	member_remove(ocs_field_array(r->data, "reservations", NULL), "for");
 	json_object_object_add(r->data, OCS_FIELD_JOBS, json_object_new_array());
 	json_object_object_add(r->data, "waiting", json_object_new_array());
+}
+
+/* Their nodes stay reserved. */
+static void reservations_hide(struct report *r)
+{
+	member_remove(ocs_field_array(r->data, OCS_FIELD_NODES, NULL), "reservation");
+	json_object_object_add(r->data, "reservations", json_object_new_array());
+	json_object_put(r->state.reservations);
+	r->state.reservations = NULL;
 }
 
 /* What the nodes of JOB belong to, and that they are in use: slurmctld sends the states of nodes a moment
@@ -361,13 +376,12 @@ static void state_notes(struct report *r)
 
 static int data_collect(struct report *r, struct ocs_error *err)
 {
-	bool hidden = !r->args->private && jobs_private(r);
-
+	if (!r->args->private)
+		private_read(r);
 	r->data = ocs_ctl_state_json(&r->state, r->config->fabric, NULL);
-	state_notes(r);
 	ocs_field_add_text(r->data, OCS_FIELD_SOURCE, r->config->fabric->source);
 	ocs_field_add_number(r->data, OCS_FIELD_TIME, time(NULL));
-	ocs_field_add_bool(r->data, "hidden", hidden);
+	ocs_field_add_bool(r->data, "hidden", r->hide_jobs);
 	if (!r->state.reservations)
 		json_object_object_add(r->data, "reservations", json_object_new_array());
 	if (!ocs_field_array(r->data, OCS_FIELD_DRAINS, NULL))
@@ -376,10 +390,13 @@ static int data_collect(struct report *r, struct ocs_error *err)
 	nodes_mark(r);
 	waiting_add(r);
 	events_add(r);
-	if (hidden)
+	if (r->hide_reservations)
+		reservations_hide(r);
+	if (r->hide_jobs)
 		jobs_hide(r);
 	else if (links_add(r, err))
 		return -1;
+	state_notes(r);
 	json_object_object_add(r->data, "notes", json_object_get(r->notes));
 	return 0;
 }
