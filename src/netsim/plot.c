@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/util/error.h"
+#include "src/util/svg.h"
 #include "src/util/text.h"
 
 #define LEFT 150
@@ -25,9 +26,8 @@ static void head_write(struct ocs_text *svg, int height, const char *title)
 	ocs_text_add(svg,
 		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		     "font-family=\"sans-serif\" font-size=\"10\">\n"
-		     "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-		     "<text x=\"10\" y=\"20\" font-size=\"14\">",
-		     LEFT + WIDTH + 30, height);
+		     "%s<text x=\"10\" y=\"20\" font-size=\"14\">",
+		     LEFT + WIDTH + 60, height, OCS_SVG_GROUND);
 	ocs_text_xml(svg, title);
 	ocs_text_add(svg, "</text>\n");
 }
@@ -51,11 +51,12 @@ static void axis_write(struct ocs_text *svg, int y, double most, const char *uni
 	for (int k = 0; k <= 5; k++) {
 		double x = LEFT + WIDTH * k / 5.0;
 
-		ocs_text_add(svg,
-			     "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" stroke=\"#ccc\"/>"
-			     "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.4g%s%s</text>\n",
-			     x, x, TOP - 4, y, x, y + 12, most * k / 5, k == 5 ? " " : "",
-			     k == 5 ? unit : "");
+		ocs_text_add(
+			svg,
+			"<line class=\"line\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" stroke=\"#ccc\"/>"
+			"<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.4g%s%s</text>\n",
+			x, x, TOP - 4, y, x, y + 12, most * k / 5, k == 5 ? " " : "",
+			k == 5 ? unit : "");
 	}
 }
 
@@ -194,7 +195,7 @@ static int links_write(const struct ocs_netsim_fabric *fabric,
 			if (use > 0.005)
 				ocs_text_add(svg,
 					     "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" "
-					     "height=\"%d\" fill=\"#803020\" "
+					     "height=\"%d\" class=\"use\" fill=\"#803020\" "
 					     "fill-opacity=\"%.2f\"/>\n",
 					     LEFT + WIDTH * (double)s / (n - 1), TOP + row * ROW,
 					     (double)WIDTH / (n - 1), ROW - 2, use);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "src/util/error.h"
+#include "src/util/svg.h"
 #include "src/util/text.h"
 
 #define HOUR 3600.0
@@ -78,7 +79,7 @@ static void ground_draw(struct day *d)
 	const struct ocs_section *s = d->s;
 	int cube, z, left, top;
 
-	ocs_text_add(&d->text, "<path fill=\"#e6e6e6\" d=\"");
+	ocs_text_add(&d->text, "<path class=\"free\" fill=\"#e6e6e6\" d=\"");
 	for (cube = 0; cube < s->ncubes; cube++) {
 		for (z = 0; z < s->edge[2]; z++) {
 			xpu_corner(d, cube, 0, 0, z, &left, &top);
@@ -104,7 +105,9 @@ static void grid_draw(struct day *d)
 
 	if (d->cell < 4)
 		return;
-	ocs_text_add(&d->text, "<path fill=\"none\" stroke=\"white\" pointer-events=\"none\" d=\"");
+	ocs_text_add(
+		&d->text,
+		"<path class=\"gap\" fill=\"none\" stroke=\"white\" pointer-events=\"none\" d=\"");
 	for (cube = 0; cube < s->ncubes; cube++) {
 		for (z = 0; z < s->edge[2]; z++) {
 			xpu_corner(d, cube, 0, 0, z, &left, &top);
@@ -253,10 +256,11 @@ static void curve_draw(struct day *d)
 	ocs_text_add(&d->text, "<g transform=\"translate(%d,%d)\" font-size=\"10\">\n", left,
 		     d->height - MARGIN - 14);
 	for (i = 0; i <= 4; i += 2)
-		ocs_text_add(&d->text,
-			     "<path d=\"M0,%d h%d\" stroke=\"#ddd\"/><text x=\"-6\" y=\"%d\" "
-			     "text-anchor=\"end\">%d %%</text>\n",
-			     -high * i / 4, wide, 4 - high * i / 4, 25 * i);
+		ocs_text_add(
+			&d->text,
+			"<path d=\"M0,%d h%d\" class=\"line\" stroke=\"#ddd\"/><text x=\"-6\" y=\"%d\" "
+			"text-anchor=\"end\">%d %%</text>\n",
+			-high * i / 4, wide, 4 - high * i / 4, 25 * i);
 	ocs_text_add(&d->text, "<path fill=\"#4878a8\" fill-opacity=\".6\" d=\"M0,0");
 	for (k = 0; k < r->nsamples && r->samples[k].time < r->day_to; k++) {
 		x = (r->samples[k].time - r->day_from) / d->length * wide;
@@ -295,9 +299,8 @@ int ocs_sim_day_plot(const struct ocs_sim_result *r, const struct ocs_section *s
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		"viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" onclick=\"this.animationsPaused() "
 		"? this.unpauseAnimations() : this.pauseAnimations()\">\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-		"<text x=\"%d\" y=\"24\" font-size=\"14\" font-weight=\"bold\">",
-		d.width, d.height, d.width, d.height, MARGIN);
+		"%s<text x=\"%d\" y=\"24\" font-size=\"14\" font-weight=\"bold\">",
+		d.width, d.height, d.width, d.height, OCS_SVG_GROUND, MARGIN);
 	ocs_text_xml(&d.text, title);
 	ocs_text_add(
 		&d.text,

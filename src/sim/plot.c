@@ -11,6 +11,7 @@
 
 #include "src/sim/report.h"
 #include "src/util/error.h"
+#include "src/util/svg.h"
 #include "src/util/text.h"
 
 #define HOUR 3600.0
@@ -27,8 +28,8 @@ static void document_open(struct ocs_text *t, int panels, const char *title)
 	ocs_text_add(t,
 		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		     "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-		     "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-		     WIDTH, panels * HEIGHT, WIDTH, panels * HEIGHT, title);
+		     "<title>%s</title>\n%s",
+		     WIDTH, panels * HEIGHT, WIDTH, panels * HEIGHT, title, OCS_SVG_GROUND);
 }
 
 /* The frame of panel INDEX; its origin is the lower left corner of the plot. */
@@ -38,27 +39,29 @@ static void panel_open(struct ocs_text *t, int index, const char *title, const c
 		t,
 		"<g transform=\"translate(%d,%d)\">\n<text x=\"0\" y=\"%d\" "
 		"font-weight=\"bold\">%s</text>\n<text x=\"%d\" y=\"36\" text-anchor=\"middle\">"
-		"%s</text>\n<path d=\"M0,%d V0 H%d\" fill=\"none\" stroke=\"black\"/>\n",
+		"%s</text>\n<path d=\"M0,%d V0 H%d\" fill=\"none\" class=\"axis\" stroke=\"black\"/>\n",
 		LEFT, index * HEIGHT + TOP + ROOM, -ROOM - 14, title, PIXELS / 2, below, -ROOM,
 		PIXELS);
 }
 
 static void tick_x(struct ocs_text *t, double share, const char *format, double value)
 {
-	ocs_text_add(t,
-		     "<path d=\"M%.1f,0 v5\" stroke=\"black\"/><text x=\"%.1f\" y=\"18\" "
-		     "text-anchor=\"middle\">",
-		     share * PIXELS, share * PIXELS);
+	ocs_text_add(
+		t,
+		"<path d=\"M%.1f,0 v5\" class=\"axis\" stroke=\"black\"/><text x=\"%.1f\" y=\"18\" "
+		"text-anchor=\"middle\">",
+		share * PIXELS, share * PIXELS);
 	ocs_text_add(t, format[0] == 'h' ? "%.2f" : "%.0f", value);
 	ocs_text_add(t, "</text>\n");
 }
 
 static void tick_y(struct ocs_text *t, double share, const char *label)
 {
-	ocs_text_add(t,
-		     "<path d=\"M0,%.1f H%d\" stroke=\"#ddd\"/><text x=\"-8\" y=\"%.1f\" "
-		     "text-anchor=\"end\">%s</text>\n",
-		     -share * ROOM, PIXELS, 4 - share * ROOM, label);
+	ocs_text_add(
+		t,
+		"<path d=\"M0,%.1f H%d\" class=\"line\" stroke=\"#ddd\"/><text x=\"-8\" y=\"%.1f\" "
+		"text-anchor=\"end\">%s</text>\n",
+		-share * ROOM, PIXELS, 4 - share * ROOM, label);
 }
 
 static void percent_axis(struct ocs_text *t)
@@ -164,12 +167,13 @@ static void jct_bars(struct ocs_text *t, const struct ocs_sim_result *r)
 			double value = ocs_sim_quantile(hours, n, shares[b]);
 			double height = ROOM * (log10(value > .01 ? value : .01) + 2) / 6;
 
-			ocs_text_add(t,
-				     "<rect x=\"%.1f\" y=\"%.1f\" width=\"26\" height=\"%.1f\" "
-				     "fill=\"%s\"/><text x=\"%.1f\" y=\"%.1f\" font-size=\"9\">%.3g"
-				     "</text>\n",
-				     x + 30 * b, -height, height, colours[b], x + 30 * b,
-				     -height - 3, value);
+			ocs_text_add(
+				t,
+				"<rect x=\"%.1f\" y=\"%.1f\" width=\"26\" height=\"%.1f\" "
+				"%sfill=\"%s\"/><text x=\"%.1f\" y=\"%.1f\" font-size=\"9\">%.3g"
+				"</text>\n",
+				x + 30 * b, -height, height, b == 2 ? "class=\"deep\" " : "",
+				colours[b], x + 30 * b, -height - 3, value);
 		}
 	}
 	ocs_text_add(t, "</g>\n");
@@ -207,14 +211,15 @@ static void cubes_over_time(struct ocs_text *t, const struct ocs_sim_result *r)
 				ocs_text_add(
 					t,
 					"<rect x=\"%d\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" "
-					"fill=\"#204878\" fill-opacity=\"%.2f\"/>\n",
+					"class=\"deep\" fill=\"#204878\" fill-opacity=\"%.2f\"/>\n",
 					x, y * high - ROOM_2, end - x, high, level / 16.0);
 		}
 	}
-	ocs_text_add(t,
-		     "<rect y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"black\"/>\n"
-		     "</g>\n",
-		     -ROOM_2, r->moments, ROOM_2);
+	ocs_text_add(
+		t,
+		"<rect y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" class=\"axis\" stroke=\"black\"/>\n"
+		"</g>\n",
+		-ROOM_2, r->moments, ROOM_2);
 }
 
 /* Decided and placed jobs by the number of their dimensions. */
@@ -247,7 +252,7 @@ static void jcr_table(struct ocs_text *t, const struct ocs_sim_result *r)
 
 		ocs_text_add(
 			t,
-			"<path d=\"M0,%d H600\" stroke=\"#ddd\"/><text x=\"0\" y=\"%d\" "
+			"<path d=\"M0,%d H600\" class=\"line\" stroke=\"#ddd\"/><text x=\"0\" y=\"%d\" "
 			"text-anchor=\"start\">%s</text><text x=\"200\" y=\"%d\">%ld</text>"
 			"<text x=\"320\" y=\"%d\">%ld</text><text x=\"440\" y=\"%d\">%ld</text>",
 			y - 20, y, names[row], y, decided[row], y, never[row], y, placed);

@@ -126,6 +126,16 @@ def colours(path):
     return count
 
 
+BACKS = {"light": (255, 255, 255), "dark": (0x14, 0x17, 0x1a)}
+
+
+def screenshot(browse, path, scheme):
+    picture = "%s-%s.png" % (path, scheme)
+    browse(path, "--screenshot=" + picture, "--window-size=1000,900", "--hide-scrollbars",
+           "--blink-settings=preferredColorScheme=%d" % (1 if scheme == "light" else 0))
+    return colours(picture)
+
+
 def report(cluster, *options, name="report.html", **more):
     path = cluster.path(name)
     cluster.run(["ocsctl", "report", "--fabric", cluster.yaml, "--html", path, *options], **more)
@@ -172,14 +182,27 @@ def test_it_needs_nothing_else_and_is_drawn_light_and_dark(pod, browse):
     text = open(path).read()
     assert not re.findall(r"""(?:src|href)\s*=|https?://(?!www\.w3\.org/2000/svg)""", text)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o644
-    for scheme, back in (("light", (255, 255, 255)), ("dark", (0x14, 0x17, 0x1a))):
-        picture = pod.path("report-%s.png" % scheme)
-        browse(path, "--screenshot=" + picture, "--window-size=1000,900", "--hide-scrollbars",
-               "--blink-settings=preferredColorScheme=%d" % (1 if scheme == "light" else 0))
-        count = colours(picture)
+    for scheme, back in BACKS.items():
+        count = screenshot(browse, path, scheme)
         assert max(count, key=count.get) == back, (scheme, sorted(count.items(), key=lambda one: -one[1])[:4])
         # hsl(0 60% 52%): 16 cells of 15 x 15, rounded at the corners
         assert count.get((206, 59, 59), 0) > 16 * 200, (scheme, sorted(count.items(), key=lambda one: -one[1])[:9])
+
+
+def test_pictures_of_simulators_are_drawn_dark(browse, tmp_path):
+    """On the ground of the report, with texts that stand out from it."""
+    bins, back = os.path.join(os.environ["OCS_STAGE"], "bin"), BACKS["dark"]
+    fabric = "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1"
+    for words in (["ocs-netsim", "--model", "bert", "--fabric", "topoopt servers:8 degree:4 rate:100G", "--svg", "step"],
+                  ["ocs-sim", "-p", "best", "-f", fabric, "--workload", "tpu-v4", "--hours", "100", "--svg", "sim"],
+                  ["ocsctl", "advise", "fabric", "resnet50", "--servers", "2", "--html", "advice.html"]):
+        subprocess.run([os.path.join(bins, words[0]), *words[1:]], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    for name in ("step-timeline.svg", "sim-utilisation.svg", "sim-cubes.svg", "sim-day.svg", "advice.html"):
+        count = screenshot(browse, str(tmp_path / name), "dark")
+        assert count.get(back, 0) > 100000, (name, sorted(count.items(), key=lambda one: -one[1])[:4])
+        # what lies beside a picture is white
+        far = sum(n for one, n in count.items() if one != BACKS["light"] and max(abs(a - b) for a, b in zip(one, back)) > 150)
+        assert far > 300, (name, far)
 
 
 def test_it_is_written_again_and_again(pod):

@@ -12,15 +12,15 @@
 #define WIDTH 420 /* of the longest bar */
 #define ROW 24
 
-/* of the bars, light and dark */
-#define COLOURS                                                                                        \
-	":root{color-scheme:light dark;--fg:#1a1a1a;--bg:#fff;--line:#d0d0d0;--a:#2a6fb0;--b:#b0602a}" \
-	"@media(prefers-color-scheme:dark){:root{--fg:#e8e8e8;--bg:#161616;--line:#444;--a:#6fb0ee;"   \
+/* Those of ocsctl report, and of the bars, light and dark. */
+#define COLOURS                                                                                         \
+	":root{color-scheme:light dark;--fg:#1c2024;--bg:#fff;--line:#d5d9de;--a:#2a6fb0;--b:#b0602a}"  \
+	"@media(prefers-color-scheme:dark){:root{--fg:#e6e8ea;--bg:#14171a;--line:#333a41;--a:#6fb0ee;" \
 	"--b:#eea06f}}"
 #define BARS "svg text{fill:var(--fg);font:13px sans-serif}.c{fill:var(--a)}.p{fill:var(--b)}"
 
 static const char style[] = COLOURS
-	"body{font:16px/1.5 sans-serif;color:var(--fg);background:var(--bg);max-width:60em;margin:2em "
+	"body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:60em;margin:2em "
 	"auto;padding:0 1em}"
 	"table{border-collapse:collapse}td,th{padding:.2em .8em;border-bottom:1px solid var(--line);"
 	"text-align:right}td:first-child,th:first-child{text-align:left}" BARS;
