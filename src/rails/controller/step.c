@@ -51,6 +51,18 @@ static struct step *step_make(struct controller *controller, const struct link *
 	return step;
 }
 
+/* Whether another agent of LINK's node is there, or one with a rank of LINK's. */
+static bool node_taken(const struct step *step, const struct link *link)
+{
+	for (uint32_t i = 0; i < link->hello.count; i++)
+		if (step->by_rank[link->ranks[i]])
+			return true;
+	for (uint32_t rank = 0; rank < step->total; rank++)
+		if (step->by_rank[rank] && step->by_rank[rank]->hello.node == link->hello.node)
+			return true;
+	return false;
+}
+
 bool step_join(struct controller *controller, struct link *link)
 {
 	struct step *step = step_find(controller, link->hello.step);
@@ -59,11 +71,9 @@ bool step_join(struct controller *controller, struct link *link)
 		return false;
 	if (!step)
 		step = step_make(controller, link);
-	if (step->coordinator || step->over || step->total != link->hello.total)
+	if (step->coordinator || step->over || step->total != link->hello.total ||
+	    node_taken(step, link))
 		return false;
-	for (uint32_t i = 0; i < link->hello.count; i++)
-		if (step->by_rank[link->ranks[i]])
-			return false;
 	for (uint32_t i = 0; i < link->hello.count; i++) {
 		step->by_rank[link->ranks[i]] = link;
 		step->nodes[link->ranks[i]] = (int)link->hello.node;

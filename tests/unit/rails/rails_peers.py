@@ -273,6 +273,32 @@ class Rank:
         self.socket.close()
 
 
+def tcp_rows():
+    """(port, state, inode) of the sockets of this network namespace."""
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(name):
+            with open(name, encoding="ascii") as handle:
+                for words in (line.split() for line in list(handle)[1:]):
+                    yield int(words[1].rpartition(":")[2], 16), words[3], words[9]
+
+
+def port_of(process):
+    """Where the controller PROCESS listens, or None."""
+    inodes = set()
+    folder = "/proc/%d/fd" % process.pid
+    for name in os.listdir(folder):
+        try:
+            inodes.add(os.readlink(os.path.join(folder, name)))
+        except FileNotFoundError:
+            pass
+    return next((port for port, state, inode in tcp_rows() if state == "0A" and "socket:[%s]" % inode in inodes), None)
+
+
+def connections(port):
+    """How many there are to PORT."""
+    return sum(at == port and state == "01" for at, state, _ in tcp_rows())
+
+
 class Job:
     """An ocsd, a controller and agents, all on this machine."""
 

@@ -16,7 +16,7 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rails_peers import (ARRIVE, END, FREE, GATED, GONE, KEY, LIMIT, LOST, NOTE, RANK_LOST, REFUSED, REVOKED, TIMEOUT,
-                         WORD, Job, Rank, name_of, secret, sleeps, until)  # noqa: E402
+                         WORD, Job, Rank, connections, name_of, port_of, secret, sleeps, until)  # noqa: E402
 
 number = 0
 
@@ -101,6 +101,7 @@ def test_training(folder):
         errors, faults = trained(job, 8)
         result("eight ranks train, %s, and no circuit is cut or used in change" % mode, not errors and not faults,
                (errors, faults, job.text()))
+        result("with one connection a node", connections(port_of(job.controller)) == job.nodes)
         result("circuits of both rails follow the phases", len(job.ocsd.topologies) >= 2 * 2 * 8 - 2, job.ocsd.topologies)
         for rank in job.ranks.values():
             rank.goodbye()
@@ -465,24 +466,6 @@ def test_many(folder):
     result("all end in good order", not job.end())
 
 
-def port_of(process):
-    """Where the controller PROCESS listens, or None."""
-    inodes = set()
-    folder = "/proc/%d/fd" % process.pid
-    for name in os.listdir(folder):
-        try:
-            inodes.add(os.readlink(os.path.join(folder, name)))
-        except FileNotFoundError:
-            pass
-    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
-        if os.path.exists(name):
-            with open(name, encoding="ascii") as handle:
-                for words in (line.split() for line in list(handle)[1:]):
-                    if words[3] == "0A" and "socket:[%s]" % words[9] in inodes:
-                        return int(words[1].rpartition(":")[2], 16)
-    return None
-
-
 def port_take():
     """A socket that listens at the first port of the next job's controller, whose number may be moved on for that."""
     while True:
@@ -569,6 +552,16 @@ def test_doors(folder):
     result("an agent without the secret", rank.error == GONE, rank.error)
     false.terminate()
     false.wait()
+    # two ranks of one node, an agent each
+    halves = [job.agent(0, 8, ranks="0", total=2)]
+    rank = Rank(job.path(0, 8), 0, 2).welcome()
+    halves.append(job.start([job.agents[0].args[0], "--host", "127.0.0.1", "--step", "8", "--node", "0", "--socket",
+                             job.path(9, 8), "--ranks", "1", "--total", "2", "--wait", "1"], secret(job.job, job.epoch)))
+    other = Rank(job.path(9, 8), 1, 2).welcome()
+    result("a second connection of a node", rank.error == 0 and other.error == GONE, (rank.error, other.error, job.text()))
+    for process in halves:
+        process.terminate()
+        process.wait()
     second = [job.agent(node, 7, ranks=str(node), total=2) for node in range(2)]
     ranks = [Rank(job.path(node, 7), node, 2).welcome() for node in range(2)]
     result("a second step at the same time needs no gates", all(rank.group([0, 1])[1:] == (0, FREE) for rank in ranks))
