@@ -16,6 +16,7 @@
  *   circuits stay as they are, and plans use those that certainly stand.
  * - Every plan is right for every matrix: it says shares, and packets reach every server. */
 
+#include "src/moe/predict.h"
 #include "src/moe/record.h"
 #include "src/moe/routes.h"
 #include "src/moe/wires.h"
@@ -114,6 +115,15 @@ void ocs_moe_control_lost(struct ocs_moe_control *control, int server);
 
 /* Time passes: gives up what takes too long.  At least every timeout / 2. */
 void ocs_moe_control_tick(struct ocs_moe_control *control, double now);
+
+/* What servers send each other in STEP, by the rows of its gate; NULL: not all are there.  Valid until the
+ * next row or call. */
+const struct ocs_moe_demand *ocs_moe_control_matrix(struct ocs_moe_control *control,
+						    const struct ocs_moe_step *step);
+/* How well the rows of LAYER were foretold so far, each server's by the method chosen for it; *METHOD: that
+ * of most servers now.  Returns how many passes were judged. */
+long ocs_moe_control_foretold(const struct ocs_moe_control *control, int layer,
+			      enum ocs_moe_method *method, struct ocs_moe_error *error);
 
 /* Circuits that stand and are not being cut; returns how many. */
 int ocs_moe_control_wires(const struct ocs_moe_control *control, const struct ocs_moe_wire **wires);

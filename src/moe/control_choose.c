@@ -49,6 +49,37 @@ const struct ocs_moe_demand *ocs_moe_control_demand(struct ocs_moe_control *c,
 	return c->turned;
 }
 
+const struct ocs_moe_demand *ocs_moe_control_matrix(struct ocs_moe_control *c,
+						    const struct ocs_moe_step *step)
+{
+	int expected;
+	const struct ocs_moe_demand *demand = ocs_moe_control_demand(c, step, &expected);
+
+	return expected ? NULL : demand;
+}
+
+long ocs_moe_control_foretold(const struct ocs_moe_control *c, int layer,
+			      enum ocs_moe_method *method, struct ocs_moe_error *error)
+{
+	int votes[OCS_MOE_METHODS] = { 0 };
+	long passes = 0;
+
+	memset(error, 0, sizeof(*error));
+	*method = OCS_MOE_UNIFORM;
+	for (int i = 0; i < c->n; i++) {
+		enum ocs_moe_method now = ocs_moe_predict_method(c->predictor[i], layer);
+		struct ocs_moe_error of_server;
+
+		passes = ocs_moe_predict_error(c->predictor[i], layer, OCS_MOE_CHOSEN, &of_server);
+		error->difference += of_server.difference / c->n;
+		for (int k = 0; k < OCS_MOE_TOP; k++)
+			error->top[k] += of_server.top[k] / c->n;
+		if (++votes[now] > votes[*method])
+			*method = now;
+	}
+	return passes;
+}
+
 /* What the prediction for this matrix would have gained or did gain. */
 static void trust_learn(struct ocs_moe_control *c, int layer, int64_t microbatch)
 {

@@ -15,7 +15,7 @@
 
 /* How well a method did. */
 struct score {
-	double difference, hits; /* sums over PASSES */
+	struct ocs_moe_error sum; /* over PASSES */
 	long passes;
 	double late; /* the differences of late; the first ones count as well */
 };
@@ -112,6 +112,11 @@ static enum ocs_moe_method method_choose(const struct layer *layer)
 	return best;
 }
 
+enum ocs_moe_method ocs_moe_predict_method(const struct ocs_moe_predictor *predictor, int layer)
+{
+	return method_choose(&predictor->layer[layer]);
+}
+
 void ocs_moe_predict(const struct ocs_moe_predictor *p, int l, enum ocs_moe_method method,
 		     double *loads)
 {
@@ -139,21 +144,47 @@ void ocs_moe_predict(const struct ocs_moe_predictor *p, int l, enum ocs_moe_meth
 	loads_normalise(loads, p->experts);
 }
 
-static int largest_find(const double *loads, int n)
+/* The OCS_MOE_TOP largest of LOADS, the largest first; of equals the first.  Returns how many there are. */
+static int largest_find(const double *loads, int n, int *largest)
 {
-	int largest = 0;
+	int found = 0;
 
-	for (int e = 1; e < n; e++)
-		if (loads[e] > loads[largest])
-			largest = e;
-	return largest;
+	for (int e = 0; e < n; e++) {
+		int at = found;
+
+		while (at && loads[e] > loads[largest[at - 1]])
+			at--;
+		if (at == OCS_MOE_TOP)
+			continue;
+		if (found < OCS_MOE_TOP)
+			found++;
+		memmove(&largest[at + 1], &largest[at],
+			(size_t)(found - 1 - at) * sizeof(*largest));
+		largest[at] = e;
+	}
+	return found;
+}
+
+/* TOP[k - 1] grows by the share of the K first of REAL, COUNT experts, that are among the K first of SAID. */
+static void top_add(const int *said, const int *real, int count, double *top)
+{
+	for (int k = 1; k <= OCS_MOE_TOP; k++) {
+		int most = k < count ? k : count, right = 0;
+
+		for (int i = 0; i < most; i++)
+			for (int j = 0; j < most; j++)
+				right += said[i] == real[j];
+		top[k - 1] += (double)right / most;
+	}
 }
 
 /* Compares what every method says of layer L with p->loads. */
 static void scores_add(struct ocs_moe_predictor *p, int l)
 {
 	struct layer *layer = &p->layer[l];
+	int said[OCS_MOE_TOP], real[OCS_MOE_TOP];
 
+	largest_find(p->loads, p->experts, real);
 	for (int m = OCS_MOE_METHODS; m >= 0; m--) {
 		struct score *score = &layer->score[m];
 		double difference = 0;
@@ -165,9 +196,8 @@ static void scores_add(struct ocs_moe_predictor *p, int l)
 		if (layer->passes < OCS_MOE_WARM)
 			continue;
 		score->passes++;
-		score->difference += difference;
-		score->hits +=
-			largest_find(p->said, p->experts) == largest_find(p->loads, p->experts);
+		score->sum.difference += difference;
+		top_add(said, real, largest_find(p->said, p->experts, said), score->sum.top);
 	}
 }
 
@@ -194,11 +224,13 @@ void ocs_moe_observe(struct ocs_moe_predictor *p, int l, const double *loads)
 }
 
 long ocs_moe_predict_error(const struct ocs_moe_predictor *predictor, int layer,
-			   enum ocs_moe_method method, double *difference, double *hit)
+			   enum ocs_moe_method method, struct ocs_moe_error *error)
 {
 	const struct score *score = &predictor->layer[layer].score[method];
+	double passes = score->passes ? (double)score->passes : 1;
 
-	*difference = score->passes ? score->difference / (double)score->passes : 0;
-	*hit = score->passes ? score->hits / (double)score->passes : 0;
+	error->difference = score->sum.difference / passes;
+	for (int k = 0; k < OCS_MOE_TOP; k++)
+		error->top[k] = score->sum.top[k] / passes;
 	return score->passes;
 }

@@ -40,12 +40,23 @@ void ocs_moe_predict(const struct ocs_moe_predictor *predictor, int layer,
  * compared with them first. */
 void ocs_moe_observe(struct ocs_moe_predictor *predictor, int layer, const double *loads);
 
-/* Of what METHOD said of LAYER, on average over all passes but the first WARM (of the predictor):
- * the sum of the absolute differences, 0 to 2, and the share of passes in which it had the largest
- * expert right.  Returns how many passes were counted; with 0 both are 0. */
+/* How far a method was off, on average over passes. */
+#define OCS_MOE_TOP 4
+struct ocs_moe_error {
+	double difference; /* the sum of the absolute differences (L1), 0 to 2 */
+	double top
+		[OCS_MOE_TOP]; /* [k - 1]: the share of the K largest experts that it had among its
+				  * K largest; with fewer than K experts of all of them */
+};
+
+/* Of what METHOD said of LAYER in all passes but the first WARM (of the predictor).  Returns how many
+ * passes were counted; with 0 all is 0. */
 #define OCS_MOE_WARM 10
 long ocs_moe_predict_error(const struct ocs_moe_predictor *predictor, int layer,
-			   enum ocs_moe_method method, double *difference, double *hit);
+			   enum ocs_moe_method method, struct ocs_moe_error *error);
+
+/* The method that OCS_MOE_CHOSEN is at this moment in LAYER. */
+enum ocs_moe_method ocs_moe_predict_method(const struct ocs_moe_predictor *predictor, int layer);
 
 /* "uniform", "previous", "last", "average", "copilot", "innovation", "chosen". */
 const char *ocs_moe_method_name(enum ocs_moe_method method);

@@ -25,9 +25,11 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "Every block, or leaf switch of a tree, must hold the nodes of one cube.  Printed to\n"
 	  "standard output; switches, ports and the order of nodes are for you to correct.",
 	  ocs_ctl_migrate },
-	{ "show", "fabric|cube|port|switch|job|circuit|phases|region [NAME]", 1, 2, "jL" ONLINE,
+	{ "show", "fabric|cube|port|switch|job|circuit|phases|region [NAME]", 1, 2, "jLgw" ONLINE,
 	  "tables of what ocsd knows",
-	  "A switch that is named comes with its ports and its history.", ocs_ctl_show },
+	  "A switch that is named comes with its ports and its history.  --svg and --watch are\n"
+	  "for region: heat maps of what servers send, their circuits, and what they achieve.",
+	  ocs_ctl_show },
 	{ "map", "", 0, 0, "jsgw" ONLINE, "a picture of every section with the jobs on it", NULL,
 	  ocs_ctl_map },
 	{ "report", "", 0, 0, "%!w" ONLINE, "the state of the fabric as a page for a browser",

@@ -12,7 +12,7 @@ OCSD_PARTS = ../../src/ocsd/degraded_mode.c ../../src/ocsd/jobs/allocation.c \
 	../../src/ocsd/ops/commit.c ../../src/ocsd/ops/drain.c ../../src/ocsd/ops/end.c \
 	../../src/ocsd/ops/operations.c ../../src/ocsd/ops/prepare.c ../../src/ocsd/ops/presence.c \
 	../../src/ocsd/ops/queue.c ../../src/ocsd/ops/reconcile.c ../../src/ocsd/ops/release.c ../../src/ocsd/ops/routes.c \
-	../../src/ocsd/ops/show.c ../../src/ocsd/ops/show_menus.c ../../src/ocsd/ops/show_phases.c ../../src/ocsd/ops/show_region.c ../../src/ocsd/ops/topo.c ../../src/ocsd/ops/subscribe.c ../../src/ocsd/ops/unable.c \
+	../../src/ocsd/ops/gates.c ../../src/ocsd/ops/show.c ../../src/ocsd/ops/show_menus.c ../../src/ocsd/ops/show_phases.c ../../src/ocsd/ops/show_region.c ../../src/ocsd/ops/topo.c ../../src/ocsd/ops/subscribe.c ../../src/ocsd/ops/unable.c \
 	../../src/ocsd/ports/drain.c ../../src/ocsd/ports/optical_power.c ../../src/ocsd/ports/quarantine.c \
 	../../src/ocsd/ports/selftest.c ../../src/ocsd/ports/signal_loss.c \
 	../../src/ocsd/protocol/connection_quota.c ../../src/ocsd/protocol/controller.c ../../src/ocsd/protocol/dispatch.c \

@@ -108,9 +108,23 @@ def controllers(cluster, words):
     return cluster.out("pgrep -f '[o]cs-moe-controller .*%s' || true" % words).split()
 
 
+def shown(cluster, job):
+    """'ocsctl show region' has heat maps of the job that runs, and how well its gates were foretold."""
+    words = "ocsctl show region %d --ocsd unix:%s" % (job.number, cluster.path("ocsd.sock"))
+
+    def maps():
+        text = cluster.out(words)
+        return all(part in text for part in ("demand, tokens", "circuits", "achieved, of a NIC's rate", "METHOD NOW")) and text
+    cluster.until(maps, 120, lambda: cluster.out(words))
+    cluster.run("%s --svg %s" % (words, cluster.path("out", "region.svg")))
+    text = pathlib.Path(cluster.path("out", "region.svg")).read_text(encoding="utf-8")
+    assert len(re.findall("<rect x=", text)) == 3 * SERVERS ** 2, text
+
+
 def kills(cluster, job):
     """Circuits follow; with daemons that die, each in turn, it goes on."""
     job.follows(sets=2)
+    shown(cluster, job)
     cluster.saved(job.number)
     cluster.kill("slurmctld")
     job.goes_on()

@@ -43,8 +43,12 @@ struct group {
 	bool open;
 	struct ocs_moe_step closed[CLOSED]; /* the last ones before it */
 	unsigned int nclosed;
-	int *ended; /* [servers] ranks that are over with it, */
-	int over;   /* and servers */
+	double begun;		  /* when its first rank said so; < 0: none has */
+	struct ocs_moe_step seen; /* the last one that is over, for people, */
+	double took;		  /* s, -1: not known */
+	bool seen_new;		  /* ocsd was not told */
+	int *ended;		  /* [servers] ranks that are over with it, */
+	int over;		  /* and servers */
 	/* the order under way: */
 	long order;	 /* 0: none */
 	bool sent;	 /* to the ocsd of this connection */
@@ -76,6 +80,8 @@ struct controller {
 	bool revoked;
 	int64_t seq;
 	uint32_t last_id; /* of circuits */
+	double report_at;
+	int report_next; /* group */
 	/* relays of other nodes: */
 	struct ocs_rendezvous meet;
 	int listener;	  /* -1: there are none */
@@ -98,6 +104,8 @@ int region_circuits_read(const struct controller *controller, struct json_object
 
 /* ---- group.c ---- */
 
+/* Tokens that a NIC carries in a second. */
+double controller_rate(const struct controller *controller);
 /* HEAD and COUNTS are what a rank said. */
 void group_gate(struct group *group, const struct ocs_moe_gate_head *head, const int64_t *counts,
 		double now);
@@ -144,6 +152,13 @@ int relay_run(struct controller *controller, const char *host, int node, const c
 /* SIGTERM and SIGINT end what runs, from now on. */
 void stop_catch(void);
 bool stop_wanted(void);
+
+/* ---- report.c ---- */
+
+/* group->current is over after TOOK s (-1: not known). */
+void report_note(struct group *group, double took);
+/* ocsd hears of it, at most once a second. */
+void report_send(struct controller *controller, double now);
 
 /* ---- ocsd.c ---- */
 

@@ -88,6 +88,11 @@ void group_adopt(struct group *group, struct ocs_region_circuits *circuits)
 
 /* ---- the control ---- */
 
+double controller_rate(const struct controller *controller)
+{
+	return controller->speed * 1e6 / 8 / controller->token_bytes;
+}
+
 /* A rank has said how many there are. */
 static int control_start(struct group *group, int ranks)
 {
@@ -104,7 +109,7 @@ static int control_start(struct group *group, int ranks)
 			    .ranks = ranks,
 			    .layers = controller->layers,
 			    .microbatches = SLOTS },
-		.rate = controller->speed * 1e6 / 8 / controller->token_bytes,
+		.rate = controller_rate(controller),
 		.first = controller->first,
 		.each = controller->each,
 		.timeout = controller->timeout,
@@ -137,8 +142,9 @@ static bool step_same(const struct ocs_moe_step *a, const struct ocs_moe_step *b
 	       a->second == b->second;
 }
 
-static void step_close(struct group *group)
+static void step_close(struct group *group, double took)
 {
+	report_note(group, took);
 	group->open = false;
 	group->closed[group->nclosed++ % CLOSED] = group->current;
 }
@@ -166,11 +172,12 @@ static void step_begin(struct group *group, const struct ocs_moe_step *step, dou
 		ocs_moe_control_end(group->control, &group->current, s, now);
 	}
 	if (group->open)
-		step_close(group);
+		step_close(group, -1);
 	memset(group->ended, 0, (size_t)group->controller->servers * sizeof(*group->ended));
 	group->current = *step;
 	group->open = true;
 	group->over = 0;
+	group->begun = -1;
 }
 
 void group_ask(struct group *group, const struct ocs_moe_step *step, double now)
@@ -190,13 +197,15 @@ static void step_take(struct group *group, const struct ocs_moe_step *step, int 
 			return;
 		step_begin(group, step, now);
 		ocs_moe_control_begin(group->control, step, server, now);
+		if (group->begun < 0)
+			group->begun = now;
 	} else if (group->open && step_same(step, &group->current) &&
 		   ++group->ended[server] == group->each) {
 		/* its beginning may have been lost: a step without its end holds circuits for ever */
 		ocs_moe_control_begin(group->control, step, server, now);
 		ocs_moe_control_end(group->control, step, server, now);
 		if (++group->over == group->controller->servers)
-			step_close(group);
+			step_close(group, group->begun < 0 ? -1 : now - group->begun);
 	}
 }
 

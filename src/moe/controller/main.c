@@ -294,6 +294,7 @@ static void controller_run(struct controller *controller)
 			group_orders(group, now);
 			askers_answer(group, now);
 		}
+		report_send(controller, now);
 		relays_flush(controller, now);
 	}
 	free(polls);

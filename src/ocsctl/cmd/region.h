@@ -20,9 +20,8 @@ int ocs_ctl_region_show(const struct ocs_ctl_args *args, struct ocs_error *err);
 char *ocs_ctl_region_svg(const struct ocs_moe_demand *demand,
 			 const struct ocs_moe_circuits *circuits);
 
-/* A line for each entry of LIST of ocsd's `show` `region`, and its circuits. */
-struct json_object;
-void ocs_ctl_show_region_print(struct json_object *list);
+/* 'ocsctl show region [JOB]'; -1 with ERR. */
+int ocs_ctl_show_region(const struct ocs_ctl_args *args, struct ocs_error *err);
 
 /* FIRST or FIRST,EACH of --switching. */
 int ocs_ctl_region_switching(const char *text, double *first, double *each, struct ocs_error *err);

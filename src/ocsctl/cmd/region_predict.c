@@ -129,32 +129,36 @@ static int trace_replay(struct json_object *passes, struct replayed *replayed,
 	return rc;
 }
 
-/* On average over all sources. */
-static void layer_measure(const struct replayed *replayed, int layer, int method,
-			  double *difference, double *hit)
+/* MEAN of COUNT errors: ERROR is one of them. */
+static void error_add(struct ocs_moe_error *mean, const struct ocs_moe_error *error, int count)
 {
-	*difference = *hit = 0;
-	for (int s = 0; s < replayed->sources; s++) {
-		double d, h;
+	mean->difference += error->difference / count;
+	for (int k = 0; k < OCS_MOE_TOP; k++)
+		mean->top[k] += error->top[k] / count;
+}
 
-		ocs_moe_predict_error(replayed->predictor[s], layer, method, &d, &h);
-		*difference += d / replayed->sources;
-		*hit += h / replayed->sources;
+/* On average over all sources. */
+static struct ocs_moe_error layer_measure(const struct replayed *replayed, int layer, int method)
+{
+	struct ocs_moe_error mean = { 0 }, error;
+
+	for (int s = 0; s < replayed->sources; s++) {
+		ocs_moe_predict_error(replayed->predictor[s], layer, method, &error);
+		error_add(&mean, &error, replayed->sources);
 	}
+	return mean;
 }
 
 /* On average over all layers. */
-static void method_measure(const struct replayed *replayed, int method, double *difference,
-			   double *hit)
+static struct ocs_moe_error method_measure(const struct replayed *replayed, int method)
 {
-	*difference = *hit = 0;
-	for (int l = 0; l < replayed->layers; l++) {
-		double d, h;
+	struct ocs_moe_error mean = { 0 }, error;
 
-		layer_measure(replayed, l, method, &d, &h);
-		*difference += d / replayed->layers;
-		*hit += h / replayed->layers;
+	for (int l = 0; l < replayed->layers; l++) {
+		error = layer_measure(replayed, l, method);
+		error_add(&mean, &error, replayed->layers);
 	}
+	return mean;
 }
 
 static struct json_object *number_make(double value)
@@ -163,6 +167,15 @@ static struct json_object *number_make(double value)
 
 	snprintf(text, sizeof(text), "%.4f", value);
 	return json_object_new_double_s(value, text);
+}
+
+static struct json_object *top_make(const struct ocs_moe_error *error)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int k = 0; k < OCS_MOE_TOP; k++)
+		json_object_array_add(list, number_make(error->top[k]));
+	return list;
 }
 
 static void print_object(const struct replayed *replayed)
@@ -174,22 +187,25 @@ static void print_object(const struct replayed *replayed)
 	for (int m = 0; m <= OCS_MOE_CHOSEN; m++) {
 		struct json_object *entry = json_object_new_object();
 		struct json_object *each = json_object_new_array();
-		double difference, hit;
+		struct json_object *tops = json_object_new_array();
+		struct ocs_moe_error error = method_measure(replayed, m);
 
-		method_measure(replayed, m, &difference, &hit);
 		json_object_object_add(entry, "method",
 				       json_object_new_string(ocs_moe_method_name(m)));
-		json_object_object_add(entry, "difference", number_make(difference));
-		json_object_object_add(entry, "hit", number_make(hit));
+		json_object_object_add(entry, "difference", number_make(error.difference));
+		json_object_object_add(entry, "hit", number_make(error.top[0]));
+		json_object_object_add(entry, "top", top_make(&error));
 		for (int l = 0; l < replayed->layers; l++) {
 			struct json_object *pair = json_object_new_array();
 
-			layer_measure(replayed, l, m, &difference, &hit);
-			json_object_array_add(pair, number_make(difference));
-			json_object_array_add(pair, number_make(hit));
+			error = layer_measure(replayed, l, m);
+			json_object_array_add(pair, number_make(error.difference));
+			json_object_array_add(pair, number_make(error.top[0]));
 			json_object_array_add(each, pair);
+			json_object_array_add(tops, top_make(&error));
 		}
 		json_object_object_add(entry, "by_layer", each);
+		json_object_object_add(entry, "top_by_layer", tops);
 		json_object_array_add(list, entry);
 	}
 	json_object_object_add(object, "methods", list);
@@ -197,9 +213,18 @@ static void print_object(const struct replayed *replayed)
 	json_object_put(object);
 }
 
+#define ERROR_COLUMNS "|>L1|>TOP 1|>TOP 2|>TOP 4"
+
+static void error_cells(struct ocs_text_table *table, const struct ocs_moe_error *error)
+{
+	ocs_text_table_format(table, "%.3f", error->difference);
+	for (int k = 1; k <= OCS_MOE_TOP; k *= 2)
+		ocs_text_table_format(table, "%.0f %%", 100 * error->top[k - 1]);
+}
+
 static void print_text(const struct replayed *replayed)
 {
-	struct ocs_text_table *table = ocs_text_table_create("METHOD|>DIFFERENCE|>LARGEST RIGHT");
+	struct ocs_text_table *table = ocs_text_table_create("METHOD" ERROR_COLUMNS);
 
 	printf("%zu passes of %d layers of %d experts", replayed->passes, replayed->layers,
 	       replayed->experts);
@@ -207,12 +232,20 @@ static void print_text(const struct replayed *replayed)
 		printf(", foretold for each of %d ranks", replayed->sources);
 	printf("; the first %d are not counted\n\n", OCS_MOE_WARM);
 	for (int m = 0; m <= OCS_MOE_CHOSEN; m++) {
-		double difference, hit;
+		struct ocs_moe_error error = method_measure(replayed, m);
 
-		method_measure(replayed, m, &difference, &hit);
 		ocs_text_table_add(table, ocs_moe_method_name(m));
-		ocs_text_table_format(table, "%.3f", difference);
-		ocs_text_table_format(table, "%.0f %%", 100 * hit);
+		error_cells(table, &error);
+	}
+	ocs_text_table_print(table, stdout);
+	ocs_text_table_destroy(table);
+	puts("\nof the method that is chosen, by layer:\n");
+	table = ocs_text_table_create(">LAYER" ERROR_COLUMNS);
+	for (int l = 0; l < replayed->layers; l++) {
+		struct ocs_moe_error error = layer_measure(replayed, l, OCS_MOE_CHOSEN);
+
+		ocs_text_table_format(table, "%d", l);
+		error_cells(table, &error);
 	}
 	ocs_text_table_print(table, stdout);
 	ocs_text_table_destroy(table);

@@ -6,8 +6,6 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "src/moe/allocate.h"
 #include "src/ocsctl/cmd/region.h"
@@ -21,7 +19,6 @@
 #define BETA 2
 #define PICTURES_MAX 1024
 #define PORTS_MAX 1024
-#define WIDTH 160 /* where there is no terminal */
 
 /* One picture and what it is made of. */
 struct scene {
@@ -147,13 +144,6 @@ static int scenes_read(const struct ocs_ctl_args *args, struct scenes *scenes,
 	return rc ? ocs_error_prefix(err, "region show: %s", path) : 0;
 }
 
-static int screen_width(void)
-{
-	struct winsize size;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? WIDTH : size.ws_col;
-}
-
 static int scenes_svg(const struct ocs_ctl_args *args, const struct ocs_region_picture *pictures,
 		      int n, struct ocs_error *err)
 {
@@ -182,7 +172,8 @@ static int region_draw(void *arg, FILE *out, struct ocs_error *err)
 	for (int k = 0; !rc && !args->svg && k < scenes.n; k++) {
 		if (k)
 			fputc('\n', out);
-		ocs_region_picture_print(&pictures[k], screen_width(), ocs_ctl_colour(), out);
+		ocs_region_picture_print(&pictures[k], ocs_region_picture_width(), ocs_ctl_colour(),
+					 out);
 	}
 	free(pictures);
 	scenes_free(&scenes);

@@ -266,12 +266,6 @@ static int nothing_shown(const struct view *view, struct ocs_client *client, con
 	    name_known(client, job ? OCS_SHOW_JOB : OCS_SHOW_SWITCH,
 		       job ? OCS_FIELD_JOBS : OCS_FIELD_SWITCHES, name))
 		return 0;
-	if (!strcmp(view->what, OCS_SHOW_REGION))
-		return ocs_error_set(
-			err, OCS_ERROR,
-			"show: ocsd knows no job %s with experts in a region, or it is "
-			"not yours to see",
-			name);
 	if (!strcmp(view->what, OCS_SHOW_PHASES))
 		return ocs_error_set(
 			err, OCS_ERROR,
@@ -299,10 +293,7 @@ static void print_view(const struct view *view, struct json_object *list, struct
 	struct json_object *ports = ocs_field_array(reply, OCS_FIELD_PORTS, NULL);
 
 	if (!view->columns) {
-		if (strcmp(view->what, OCS_SHOW_REGION) == 0)
-			ocs_ctl_show_region_print(list);
-		else
-			ocs_ctl_phases_print(list);
+		ocs_ctl_phases_print(list);
 		return;
 	}
 	print_list(view, list);
@@ -341,6 +332,12 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	     !strcmp(what, OCS_SHOW_REGION) || (!strcmp(what, OCS_SHOW_CIRCUIT) && !by_switch)) &&
 	    ocs_ctl_job_parse(name, &job, err))
 		return -1;
+	if (!strcmp(what, OCS_SHOW_REGION))
+		return ocs_ctl_show_region(args, err);
+	if (args->watch || args->svg)
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"show: only 'ocsctl show region' draws; --watch and --svg are for it");
 	client = ocs_ctl_connect(args, NULL, err);
 	if (!client)
 		return -1;

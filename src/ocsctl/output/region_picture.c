@@ -7,10 +7,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "src/util/text.h"
 
 #define PANELS 3
+#define WIDTH 160   /* where there is no terminal */
 #define NUMBERED 16 /* servers, above which cells have a sign and no number */
 #define WIDE 5	    /* of a cell with a number */
 #define NARROW 2
@@ -114,6 +117,13 @@ static void head_print(int n, FILE *out)
 	fprintf(out, "%*s", LABEL, "");
 	for (int j = 0; j < n; j++)
 		fprintf(out, "%*d%s", wide - 1, n <= NUMBERED ? j : j % 10, " ");
+}
+
+int ocs_region_picture_width(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? WIDTH : size.ws_col;
 }
 
 void ocs_region_picture_print(const struct ocs_region_picture *picture, int width, bool colour,

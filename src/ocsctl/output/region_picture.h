@@ -12,10 +12,13 @@
 /* A moment of a region: heat maps of what goes from server to server. */
 struct ocs_region_picture {
 	const char *caption;
-	const struct ocs_moe_demand *demand; /* NULL in a terminal: not known */
+	const struct ocs_moe_demand *demand; /* NULL: not known */
 	const struct ocs_moe_circuits *circuits;
 	const struct ocs_moe_demand *achieved; /* a rate for each pair; NULL: not known */
 };
+
+/* Columns of the terminal that standard output is, or what fits paper. */
+int ocs_region_picture_width(void);
 
 /* Heat maps beside each other if they fit in WIDTH columns, in 256 colours or as plain text. */
 void ocs_region_picture_print(const struct ocs_region_picture *picture, int width, bool colour,

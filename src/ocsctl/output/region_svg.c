@@ -88,7 +88,8 @@ char *ocs_region_picture_svg(const struct ocs_region_picture *pictures, int n)
 	struct ocs_text text = { 0 };
 
 	for (int k = 0; k < n; k++) {
-		int panels = pictures[k].achieved ? 3 : 2, size = pictures[k].demand->n * CELL;
+		int size = pictures[k].circuits->n * CELL;
+		int panels = 1 + (pictures[k].demand != NULL) + (pictures[k].achieved != NULL);
 
 		wide = panels * (size + MARGIN) > wide ? panels * (size + MARGIN) : wide;
 		high += size + 2 * MARGIN;
@@ -100,7 +101,7 @@ char *ocs_region_picture_svg(const struct ocs_region_picture *pictures, int n)
 		     wide + MARGIN, high);
 	for (int k = 0; k < n; k++) {
 		const struct ocs_region_picture *p = &pictures[k];
-		int step = p->demand->n * CELL + MARGIN;
+		int step = p->circuits->n * CELL + MARGIN, x = MARGIN;
 
 		if (p->caption) {
 			ocs_text_add(&text, "<text x=\"%d\" y=\"%d\" text-anchor=\"start\">",
@@ -109,11 +110,14 @@ char *ocs_region_picture_svg(const struct ocs_region_picture *pictures, int n)
 			ocs_text_add(&text, "</text>\n");
 		}
 		y += MARGIN / 2;
-		map_draw(&text, MARGIN, y, "demand", p->demand, p->circuits);
-		map_draw(&text, MARGIN + step, y, "circuits", NULL, p->circuits);
+		if (p->demand) {
+			map_draw(&text, x, y, "demand", p->demand, p->circuits);
+			x += step;
+		}
+		map_draw(&text, x, y, "circuits", NULL, p->circuits);
 		if (p->achieved)
-			map_draw(&text, MARGIN + 2 * step, y, "achieved", p->achieved, p->circuits);
-		y += p->demand->n * CELL + MARGIN + MARGIN / 2;
+			map_draw(&text, x + step, y, "achieved", p->achieved, p->circuits);
+		y += p->circuits->n * CELL + MARGIN + MARGIN / 2;
 	}
 	ocs_text_add(&text, "</svg>\n");
 	return ocs_text_take(&text);

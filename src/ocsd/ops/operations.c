@@ -21,6 +21,7 @@ const struct ocsd_operation_entry ocsd_operations[] = {
 	{ OCS_OP_ROUTES, NULL, ocsd_op_routes, OCSD_ADMINISTRATOR, OCSD_LOOKS },
 	{ OCS_OP_TOPO, NULL, ocsd_op_topo, OCSD_CONTROLLER, OCSD_LOOKS },
 	{ OCS_OP_REGION, NULL, ocsd_op_region, OCSD_CONTROLLER, OCSD_LOOKS },
+	{ OCS_OP_GATES, NULL, ocsd_op_gates, OCSD_CONTROLLER, OCSD_LOOKS },
 	{ OCS_OP_SHOW, OCS_SHOW_PHASES, ocsd_op_show_phases, OCSD_OWNER, OCSD_LOOKS },
 	{ OCS_OP_SHOW, OCS_SHOW_REGION, ocsd_op_show_region, OCSD_OWNER, OCSD_LOOKS },
 	{ OCS_OP_SHOW, OCS_SHOW_JOB, ocsd_op_show, OCSD_OWNER, OCSD_LOOKS },

@@ -48,6 +48,8 @@ void ocsd_op_topo(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		  struct json_object *request);
 void ocsd_op_region(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		    struct json_object *request);
+void ocsd_op_gates(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		   struct json_object *request);
 
 /* administrators, tools */
 void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,

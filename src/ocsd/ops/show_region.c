@@ -29,6 +29,8 @@ static struct json_object *group_json(const struct ocsd *d, const struct ocsd_jo
 	json_object_object_add(row, OCS_FIELD_CIRCUITS, ocsd_menu_circuits_json(&stand));
 	ocs_region_circuits_free(&stand);
 	ocsd_show_rail(d, rail, row);
+	if (rail->seen)
+		json_object_object_add(row, OCS_FIELD_SEEN, json_object_get(rail->seen));
 	return row;
 }
 

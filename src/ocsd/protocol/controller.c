@@ -21,7 +21,8 @@
 #include <string.h>
 
 #define SECOND_NS 1e9
-#define BURST_S 2 /* seconds' worth of requests at once */
+#define BURST_S 2     /* seconds' worth of requests at once */
+#define REPORT_MS 900 /* between two reports of a job */
 
 static void tokens_fill(const struct ocsd *d, struct ocsd_menu *menu)
 {
@@ -49,16 +50,26 @@ int ocsd_controller_wait_ms(const struct ocsd *d, struct ocsd_job *job)
 	return (int)ceil((1 - menu->tokens) * 1000 / d->config->limits.topologies_per_second);
 }
 
+int ocsd_controller_report_ms(const struct ocsd_job *job)
+{
+	int64_t since_ms = (ocs_now_ns() - job->menu->seen_ns) / 1000000;
+
+	return !job->menu->seen_ns || since_ms >= REPORT_MS ? 0 : (int)(REPORT_MS - since_ms);
+}
+
 bool ocsd_controller_exempt(struct ocsd_client *client, struct json_object *request)
 {
 	const char *op = client->controls ? ocs_field_text(request, OCS_FIELD_OP, "") : "";
+	bool report = strcmp(op, OCS_OP_GATES) == 0;
 	struct ocsd_job *job;
 
-	if (strcmp(op, OCS_OP_TOPO) != 0 && strcmp(op, OCS_OP_REGION) != 0)
+	if (strcmp(op, OCS_OP_TOPO) != 0 && strcmp(op, OCS_OP_REGION) != 0 && !report)
 		return false;
 	job = ocsd_job_find(client->d, client->controls, client->controls_epoch);
 	if (!job || !job->menu)
 		return false;
+	if (report)
+		return !ocsd_controller_report_ms(job);
 	tokens_fill(client->d, job->menu);
 	return job->menu->tokens >= 1;
 }

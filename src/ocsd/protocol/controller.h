@@ -5,7 +5,7 @@
 #define OCS_OCSD_PROTOCOL_CONTROLLER_H
 
 /* Controllers of jobs: clients with the key of one job and epoch, which they were given by the prolog of
- * its first node.  A key opens nothing but `topo` for its own job. */
+ * its first node.  A key opens nothing but `topo`, `region` and `gates` for its own job. */
 
 #include "src/ocsd/state/ocsd.h"
 #include "src/util/secret.h"
@@ -28,6 +28,9 @@ bool ocsd_controller_exempt(struct ocsd_client *client, struct json_object *requ
 
 /* Whether JOB, which has a menu, may ask once more now: 0, or after how many ms. */
 int ocsd_controller_wait_ms(const struct ocsd *d, struct ocsd_job *job);
+
+/* Whether JOB, which has a menu, may say what it has seen now: 0, or after how many ms. */
+int ocsd_controller_report_ms(const struct ocsd_job *job);
 
 /* Events that were posted for controllers become lines of their connections. */
 void ocsd_controllers_tell(struct ocsd *d);

@@ -27,6 +27,7 @@ void ocsd_menu_free(struct ocsd_menu *menu)
 		free(menu->rails[r].circuits);
 		free(menu->rails[r].by_ports);
 		free(menu->rails[r].error);
+		json_object_put(menu->rails[r].seen);
 		free(menu->rails[r].leaving.nodes);
 		free(menu->rails[r].ports);
 		ocs_region_circuits_free(&menu->rails[r].first);

@@ -52,6 +52,7 @@ struct ocsd_rail {
 	bool lost;   /* the controller was told that circuits were lost */
 	int *ports;  /* in a region: [server * nics + nic] on SW */
 	struct ocs_region_circuits first;
+	struct json_object *seen; /* what the controller said of its all-to-alls; NULL: nothing */
 	/* The last request, if SEQ is not 0. */
 	uint64_t seq;
 	struct ocs_region_circuits asked; /* in a region */
@@ -95,6 +96,7 @@ struct ocsd_menu {
 	uint64_t recent[2]; /* changes in this and in the last period, since RECENT_NS */
 	int64_t recent_ns;
 	int64_t waited_ms, provisioned, mispredicted, last_arrivals; /* as the controller says */
+	int64_t seen_ns;		 /* when it told what it has seen */
 	uint64_t reported;		 /* changes when it said so last */
 	struct ocsd_node_routes *routes; /* by node; NULL: routes do not follow the circuits */
 	uint64_t routes_revision;

@@ -47,6 +47,60 @@ static void follows(void **state)
 	ocs_client_close(client);
 }
 
+/* What the controller of the job has said of GROUP to ocsd so far, with the time that an all-to-all took; the
+ * caller puts it.  NULL: nothing yet. */
+static struct json_object *seen_ask(struct ocs_client *client, int group)
+{
+	struct json_object *reply = rig_ask(client, "{'op':'show','what':'region','name':'1'}");
+	struct json_object *one =
+		json_object_array_get_idx(json_object_object_get(reply, "region"), 0);
+	struct json_object *row =
+		json_object_array_get_idx(json_object_object_get(one, "groups"), (size_t)group);
+	struct json_object *seen = json_object_get(json_object_object_get(row, "seen"));
+
+	json_object_put(reply);
+	if (seen && json_object_object_get(seen, "took_ms") &&
+	    json_object_array_length(json_object_object_get(seen, "layers")))
+		return seen;
+	json_object_put(seen);
+	return NULL;
+}
+
+/* ocsd hears of the last all-to-all: its matrix, how long it took, and how well its layer was foretold. */
+static void tells_what_it_saw(void **state)
+{
+	struct bench b = { .rig = *state };
+	struct ocs_client *client = job_start(&b);
+	int64_t deadline = ocs_now_ns() + INT64_C(60000000000);
+	struct json_object *seen = NULL, *row, *layer, *top;
+
+	controller_start(&b);
+	for (int microbatch = 0; !seen && ocs_now_ns() < deadline; microbatch++) {
+		pass_go(&b, 1, microbatch, bench_far);
+		seen = seen_ask(client, 1);
+	}
+	assert_non_null(seen);
+	row = json_object_array_get_idx(json_object_object_get(seen, "tokens"), 1);
+	assert_int_equal(json_object_array_length(row), SERVERS);
+	assert_int_equal(json_object_get_int(json_object_array_get_idx(row, 3)), 1000000);
+	assert_int_equal(json_object_get_int(json_object_array_get_idx(row, 0)), 10);
+	assert_true(json_object_get_double(json_object_object_get(seen, "took_ms")) >= 0);
+	assert_true(json_object_get_double(json_object_object_get(seen, "rate")) > 0);
+	assert_int_equal(json_object_array_length(json_object_object_get(seen, "layers")), 1);
+	layer = json_object_array_get_idx(json_object_object_get(seen, "layers"), 0);
+	assert_int_equal(json_object_get_int(json_object_object_get(layer, "layer")), 0);
+	/* it is always the same: foretold from the first pass on */
+	assert_true(json_object_get_double(json_object_object_get(layer, "difference")) < 0.01);
+	top = json_object_object_get(layer, "top");
+	assert_int_equal(json_object_array_length(top), 4);
+	assert_float_equal(json_object_get_double(json_object_array_get_idx(top, 0)), 1, 1e-9);
+	/* the other group has said nothing */
+	assert_null(seen_ask(client, 0));
+	json_object_put(seen);
+	controller_stop(&b, SIGTERM);
+	ocs_client_close(client);
+}
+
 /* Without ocsd the circuits stay, and every plan has them; then they follow again. */
 static void without_ocsd(void **state)
 {
@@ -172,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(follows, bench_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(tells_what_it_saw, bench_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(without_ocsd, bench_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(another_controller, bench_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(lost_rows, bench_setup, rig_teardown),

@@ -103,11 +103,13 @@ exits 0 "predict" region predict --trace "$work/trace.json" --json
 printf '%s' "$out" | python3 -c '
 import json, sys
 m = {x["method"]: x for x in json.load(sys.stdin)["methods"]}
-right = m["previous"]["by_layer"][1] == [0, 1] and m["innovation"]["by_layer"][1][1] > 0.9
+right = m["previous"]["by_layer"][1] == [0, 1] and m["previous"]["top_by_layer"][1] == [1, 1, 1, 1] and m["innovation"]["by_layer"][1][1] > 0.9
 sys.exit(not (right and m["last"]["by_layer"][1] == [1.4, 0] and m["chosen"]["by_layer"][1][0] < 0.1))'
 result $? "the layer before tells" "$out"
 exits 0 "predict, text" region predict --trace "$work/trace.json"
 prints "what was counted" "90 passes of 2 layers of 3 experts; the first 10 are not counted"
+prints "shares and the largest experts" "METHOD         L1  TOP 1  TOP 2  TOP 4"
+prints "each layer" "LAYER     L1  TOP 1  TOP 2  TOP 4"
 python3 -c '
 import json, random, sys
 random.seed(4)

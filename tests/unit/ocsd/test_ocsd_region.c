@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "src/util/error.h"
@@ -169,6 +170,93 @@ static void requests_that_are_none(void **state)
 	ocs_client_close(client);
 }
 
+#define SEEN \
+	"{'layer':2,'microbatch':7,'second':true,'tokens':%s,'took_ms':5,'rate':1000,'layers':[%s]}"
+#define TOKENS "[[0,1,2,3],[4,0,6,7],[8,9,0,11],[12,13.4,14,0]]"
+#define LAYER "{'layer':2,'method':'last','difference':0.25,'top':[1,0.5]}"
+
+/* What TEXT, a list of groups, says of T; the answer is put by the caller. */
+static struct json_object *gates_say(struct ocs_client *client, const struct tenant *t,
+				     const char *text, struct ocs_error *err)
+{
+	struct json_object *request =
+		rig_json("{'op':'gates','job':%u,'epoch':%u,'key':'%s','groups':%s}", t->job,
+			 t->job * 10, t->key, text);
+	struct json_object *reply = ocs_client_call(client, request, 5000, NULL, err);
+
+	json_object_put(request);
+	return reply;
+}
+
+/* Nothing of BAD is kept.  Each time the job has to wait before it may say more. */
+static void gates_refused(struct ocs_client *client, const struct tenant *t, const char *bad)
+{
+	struct ocs_error err;
+	struct json_object *reply;
+
+	do {
+		usleep(100000);
+		reply = gates_say(client, t, bad, &err);
+		assert_null(reply);
+	} while (err.code == OCS_NOT_NOW);
+	if (err.code != OCS_USAGE)
+		fail_msg("%s was refused with %s", bad, err.text);
+}
+
+/* What a controller has seen is shown to the owner of the job: checked, and nothing else of it. */
+static void gates_are_shown(void **state)
+{
+	static const char *const bad[] = {
+		"[]",
+		"[{'group':1,'seen':{}}]",
+		"[{'group':0}]",
+		"[{'group':0,'seen':{'layer':1,'microbatch':1,'tokens':[[0,1],[1,0]]}}]",
+		"[{'group':0,'seen':{'layer':1,'microbatch':1,'tokens':[[0,1,2,3],[4,0,6,7],[8,9,0,11],[12,-1,14,0]]}}]",
+		"[{'group':0,'seen':{'layer':-1,'microbatch':1,'tokens':" TOKENS "}}]",
+		"[{'group':0,'seen':{'layer':1,'microbatch':1,'tokens':" TOKENS
+		",'layers':[{'layer':0,'method':'a\\u001b[2J','difference':0,'top':[]}]}}]",
+		"[{'group':0,'seen':{'layer':1,'microbatch':1,'tokens':" TOKENS
+		",'layers':[{'layer':0,'method':'last','difference':3,'top':[]}]}}]",
+		"[{'group':0,'seen':{'layer':1,'microbatch':1,'tokens':" TOKENS
+		",'layers':[{'layer':0,'method':'last','difference':1,'top':[2]}]}}]",
+	};
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct tenant a = { 1, 0, 1, "" };
+	char *text = ocs_asprintf("[{'group':0,'seen':" SEEN "}]", TOKENS, LAYER);
+	struct json_object *reply, *seen;
+	struct ocs_error err;
+
+	json_object_put(tenant_start(client, &a, "follow"));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		gates_refused(client, &a, bad[i]);
+	usleep(1000000);
+	reply = gates_say(client, &a, text, &err);
+	assert_non_null(reply);
+	json_object_put(reply);
+	/* once a second is enough */
+	assert_null(gates_say(client, &a, text, &err));
+	assert_int_equal(err.code, OCS_NOT_NOW);
+	reply = rig_ask(client, "{'op':'show','what':'region','name':'1'}");
+	seen = json_object_array_get_idx(json_object_object_get(reply, "region"), 0);
+	seen = json_object_object_get(tenant_row(seen, 0), "seen");
+	assert_string_equal(json_object_to_json_string_ext(json_object_object_get(seen, "tokens"),
+							   JSON_C_TO_STRING_PLAIN),
+			    "[[0,1,2,3],[4,0,6,7],[8,9,0,11],[12,13,14,0]]");
+	assert_int_equal(rig_number(seen, "microbatch"), 7);
+	assert_int_equal(rig_number(seen, "took_ms"), 5);
+	seen = json_object_array_get_idx(json_object_object_get(seen, "layers"), 0);
+	assert_string_equal(rig_text(seen, "method"), "last");
+	json_object_put(reply);
+	/* who has another key says nothing */
+	strcpy(a.key, "00000000000000000000000000000000");
+	assert_null(gates_say(client, &a, text, &err));
+	assert_int_equal(err.code, OCS_ERROR);
+	free(text);
+	tenant_end(client, &a);
+	ocs_client_close(client);
+}
+
 /* Groups that are not each in one region are refused at commit. */
 static void crooked_groups(void **state)
 {
@@ -197,6 +285,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(least_change, tenant_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(replaces, tenant_setup_replace, rig_teardown),
 		cmocka_unit_test_setup_teardown(requests_that_are_none, tenant_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(gates_are_shown, tenant_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(crooked_groups, tenant_setup, rig_teardown),
 	};
 

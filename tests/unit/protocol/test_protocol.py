@@ -10,21 +10,21 @@ import re
 SOURCE = os.environ["OCS_SOURCE_DIR"]
 # Version 1 of the protocol: a name may be added, and never change.
 VERSION_1 = {
-    "OP": "apply commit drain end fail gone hello nodes pending prepare present reconcile region release "
+    "OP": "apply commit drain end fail gates gone hello nodes pending prepare present reconcile region release "
           "resume routes show subscribe topo unable unheard",
     "EVENT": "circuit_failed circuit_restored degraded drain job_failed plan ready realised released "
              "revoked superseded switch topo_lost",
     "SHOW": "circuit cube fabric history job nodes pending phases port region switch",
-    "FIELD": "a a_label address after age_ms agent_key asymmetric b b_label baseline before boot challenge "
-             "change_ms changes circuits code conn controller credential cubes demand digest drained drains "
+    "FIELD": "a a_label address after age_ms agent_key asymmetric b b_label backward baseline before boot challenge "
+             "change_ms changes circuits code conn controller credential cubes demand difference digest drained drains "
              "drift ended epoch error event excess expect expected extents fabric failed fault "
              "forgotten forward_macs forwarding gone group groups held history host hosts id in in_dbm interface "
-             "job jobs kept key kind label last last_arrivals last_read loss macs max_epoch max_job "
-             "mispredicted missing mode moe name never_heard next next_port nic_ports nics node nodes nonce ok op "
+             "job jobs kept key kind label last last_arrivals last_read layer layers loss macs max_epoch max_job "
+             "method microbatch mispredicted missing mode moe name never_heard next next_port nic_ports nics node nodes nonce ok op "
              "out out_dbm owner partition patches pending phases placement plan port ports proof provisioned "
              "quarantine rail rails rate ready realised reason refused region released retry_ms revision "
-             "section sections seq servers set shape since size slurmctld slurmctld_yaml source stage stands "
-             "state status superseded switch switches term tested text time topo transaction uid "
+             "second section sections seen seq servers set shape since size slurmctld slurmctld_yaml source stage stands "
+             "state status superseded switch switches term tested text time tokens took_ms top topo transaction uid "
              "uncertain unheard unknown unsure user waited_ms what who yaml",
 }
 # What reads and writes lines of the protocol.  ocsctl prints JSON of its own as well.
