@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
 """mFabric's figures 14 to 19 with ocs-netsim, beside what is published, as the tables of
-doc/netsim-published.md; assumptions: what does not agree, and what else must be assumed so that it does.
+doc/netsim-published.md; dollars: figures 14 and 16 from published prices and step times alone,
+which fails where one of the 20 values differs from the published one; assumptions: what does not agree, and what else must be assumed so that it does.
 
     mfabric_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [--matrices FOLDER] [FIGURE ...]
 
@@ -13,6 +14,7 @@ import json
 import os
 import random
 import subprocess
+import sys
 import tempfile
 
 RATES = (100, 200, 400, 800)
@@ -165,16 +167,35 @@ def figure_15():
     print("\nForward pass of a layer, fitted: " + ", ".join("%s %.1f ms" % item for item in COMPUTE.items()))
 
 
-def cost_ratio(rate, servers=128, costs="mfabric"):
+def advised_costs(rate, *options, servers=128, costs="mfabric"):
+    """How many times cheaper than a fat-tree mFabric is, and, with --step-times, its performance per dollar."""
     done = subprocess.run([ARGS.ocsctl, "advise", "costs", "--costs", costs, "--servers", str(servers), "--degree",
-                           "8", "--rate", "%dG" % rate, "--json"], text=True, capture_output=True, check=True)
-    return [each["cheaper"] for each in json.loads(done.stdout)["fabrics"] if each["fabric"] == "mfabric"][0]
+                           "8", "--rate", "%dG" % rate, "--json", *options], text=True, capture_output=True, check=True)
+    one, = (each for each in json.loads(done.stdout)["fabrics"] if each["fabric"] == "mfabric")
+    return one["cheaper"], one["value"]
+
+
+def cost_ratio(rate, servers=128, costs="mfabric"):
+    return advised_costs(rate, servers=servers, costs=costs)[0]
 
 
 def figure_14():
     table("rate", "fat-tree / mFabric, $", "published")
     for rate, wanted in zip(RATES, COST):
         row("%dG" % rate, "%.3f" % cost_ratio(rate), wanted)
+
+
+def figure_dollars():
+    """Exact prices times published step times: nothing is simulated."""
+    table("model", "rate", "fat-tree / mFabric, $", "published", "performance per dollar over fat-tree", "published")
+    for k, rate in enumerate(RATES):
+        for name in MODELS:
+            fat_tree, mfabric = PUBLISHED[name][0][k], PUBLISHED[name][1][k]
+            cost, better = advised_costs(rate, "--step-times", "ideal=%g,mfabric=%g" % (fat_tree, mfabric))
+            row(name, "%dG" % rate, "%.3f" % cost, COST[k], "%.3f" % better, PER_DOLLAR[name][k])
+            # published values have two decimals, and come from step times before these were rounded
+            if abs(cost - COST[k]) > 0.0005 or abs(better - PER_DOLLAR[name][k]) > 0.006:
+                sys.exit("%s at %dG: not as published" % (name, rate))
 
 
 def figure_16():
@@ -295,7 +316,7 @@ def rail_cost(rate):
 
 
 FIGURES = {"14": figure_14, "15": figure_15, "16": figure_16, "17": figure_17, "18": figure_18, "19": figure_19,
-           "assumptions": figure_assumptions}
+           "dollars": figure_dollars, "assumptions": figure_assumptions}
 COMPUTE, STEPS = {}, {}
 
 
@@ -309,7 +330,7 @@ def main():
     ARGS = parser.parse_args()
     with tempfile.TemporaryDirectory() as FOLDER:
         figures = ARGS.figure or list(FIGURES)
-        if not set(figures) <= {"14", "19"}:
+        if not set(figures) <= {"14", "19", "dollars"}:
             COMPUTE.update({name: compute_fit(name) for name in MODELS})
         for figure in figures:
             print("\n### %s\n" % (figure.capitalize() if figure.isalpha() else "Figure " + figure))

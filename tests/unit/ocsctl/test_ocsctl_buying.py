@@ -55,6 +55,9 @@ def tutorial():
     result("none pays for resnet50", resnet.startswith("no circuit switch pays here"), resnet)
     result("the budget counts", re.search(r"^ideal .* above$", resnet, re.M) and
            re.search(r"^topoopt .* within$", resnet, re.M), resnet)
+    done = run("%s dollars" % os.path.join(SOURCE, "tests/bench/mfabric_published.py"))
+    result("mFabric's cost ratios and performance per dollar, all as published",
+           done.returncode == 0 and done.stdout.count("\n| ") == 17, done.stdout + done.stderr)
     result("1.524 and 1.441", re.search(r"^mfabric +\d+ +1\.524 .* 1\.441$", "".join(said.values()), re.M), said)
 
 
