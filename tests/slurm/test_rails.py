@@ -247,6 +247,21 @@ def test_update_and_requeue(rails):
     end(rails, job)
 
 
+def test_one_job_of_a_node(rails):
+    """A node serves one job with a shape: another one that wants it waits, whatever it says of sharing, and says so."""
+    first = shaped(rails, "dp:2,tp:2", "-w", "r[0-1]", script="sleep 300")
+    rails.running(first)
+    second = shaped(rails, "dp:2,tp:2", "-w", "r[1-2]", "--oversubscribe", "--overcommit", script="sleep 300")
+    rails.until(lambda: rails.job(second)["Reason"] not in ("None", "Priority"), 30, "a reason")
+    assert rails.state(second) == "PENDING" and rails.job(second)["Reason"].startswith(("Resources", "ReqNodeNotAvail", "Nodes"))
+    text = rails.out(["ocsctl", "explain", str(second), "--fabric", rails.yaml])
+    assert "by 1 that must end" in text and "job %d " % first in text, text
+    rails.run(["scancel", str(first)])
+    rails.running(second)
+    assert nodes_of(rails, second) == ["r1", "r2"] and len(owned(rails, second)) == 8
+    end(rails, second)
+
+
 def test_arrays_and_parts(rails):
     """Every task of an array and every part of a heterogeneous job has a shape of its own."""
     array = rails.sbatch("-p", "rails", "--array=0-1", "--shape=dp:2,tp:2", script="sleep 300")

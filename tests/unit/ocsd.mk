@@ -116,6 +116,10 @@ test_ocsd_region_restart_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
 check_PROGRAMS += test_ocsd_topo test_ocsd_topo_crash
 test_ocsd_topo_SOURCES = ocsd/test_ocsd_topo.c $(TOPO_RIG) $(OCSD_ROWS)
 test_ocsd_topo_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
+check_PROGRAMS += test_ocsd_topo_fair
+test_ocsd_topo_fair_SOURCES = ocsd/test_ocsd_topo_fair.c $(TOPO_RIG)
+test_ocsd_topo_fair_LDADD = $(OCSD_RIG_LIBS)
+
 check_PROGRAMS += test_ocsd_topo_counts
 test_ocsd_topo_counts_SOURCES = ocsd/test_ocsd_topo_counts.c $(TOPO_RIG)
 test_ocsd_topo_counts_LDADD = $(OCSD_RIG_LIBS)

@@ -214,6 +214,44 @@ static void test_every_layout(void **state)
 	assert_true(layouts > 300);
 }
 
+/* As many dimensions as a topology has digits for. */
+static void test_nine_symmetric(void **state)
+{
+	struct ocs_rails_layout layout = {
+		.ndim = 10, .extent = { 2, 1, 1, 1, 1, 2, 1, 1, 2, 3 }, .asymmetric = 0, .ports = 2
+	};
+	const int ring[] = { 3, 4, 5 };
+	unsigned long seed = 9;
+	struct ocs_rails_need need = ocs_rails_group_need(&layout, ring, 3);
+	char text[OCS_RAILS_TOPOLOGY] = "00", to[OCS_RAILS_TOPOLOGY];
+
+	(void)state;
+	assert_int_equal(need.kind, OCS_RAILS_STAGE);
+	assert_int_equal(need.digit, 9);
+	ocs_rails_topology_meet(&layout, text, &need, text);
+	assert_string_equal(text, "99");
+	for (int k = 0; k < 40; k++) {
+		topology_judge(&layout, text);
+		topology_random(&layout, &seed, to);
+		change_judge(&layout, text, to);
+		need_judge(&layout, text, (int)(next_random(&seed) % 24), k % 10);
+		topology_random(&layout, &seed, text);
+	}
+	/* All of them over nodes, 1024: digit d joins those that differ in dimension d alone. */
+	for (int d = 0; d < 10; d++)
+		layout.extent[d] = 2;
+	for (int digit = 1; digit <= 9; digit++) {
+		const char name[] = { (char)('0' + digit), (char)('0' + digit), '\0' };
+		struct ocs_rails_pairs pairs;
+
+		assert_int_equal(ocs_rails_topology_pairs(&layout, name, &pairs, NULL), 0);
+		assert_int_equal(pairs.count, 1024);
+		for (size_t i = 0; i < pairs.count; i++)
+			assert_int_equal(pairs.items[i].a ^ pairs.items[i].b, 1 << (9 - digit));
+		ocs_rails_pairs_free(&pairs);
+	}
+}
+
 /* 111 -> 001 when stages 0 and 1 go to PP; back by stage 0 alone, which takes stage 1 with it. */
 static void test_example_of_the_paper(void **state)
 {
@@ -381,6 +419,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_layout),
+		cmocka_unit_test(test_nine_symmetric),
 		cmocka_unit_test(test_example_of_the_paper),
 		cmocka_unit_test(test_stages_that_keep_a_neighbour_stay),
 		cmocka_unit_test(test_groups_that_no_topology_joins),
