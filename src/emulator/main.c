@@ -5,7 +5,6 @@
 #include <event2/event.h>
 #include <event2/listener.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "src/emulator/ssh.h"
 #include "src/switch/driver.h"
 #include "src/util/error.h"
+#include "src/util/options.h"
 
 #define MS_MAX 3600000
 
@@ -105,7 +105,6 @@ static const struct option options[] = {
 struct settings {
 	const char *fabric, *login, *host_key, *known_hosts, *log, *control, *check_log,
 		*data_plane;
-	const char *word; /* of the command line, the option being taken */
 	char **switches;
 	size_t nswitches;
 };
@@ -205,17 +204,6 @@ static int take_option(struct ocs_emu *emu, struct settings *settings, int optio
 	case OPT_CHECK_LOG:
 		settings->check_log = optarg;
 		return 0;
-	case 'h':
-		fputs(usage, stdout);
-		return 1;
-	case 'V':
-		puts(PACKAGE_STRING);
-		return 1;
-	case '?':
-		return ocs_error_set(
-			err, OCS_USAGE,
-			"'%s' is no option or lacks its value; see ocs-emulator --help",
-			settings->word);
 	default:
 		return take_number(emu, option, err);
 	}
@@ -426,16 +414,16 @@ int main(int argc, char **argv)
 			       .page = 200,
 			       .line_limit = 4096,
 			       .random = 0x9E3779B97F4A7C15ULL };
+	/* '+': the words of a control command are not ours. */
+	static const struct ocs_options line = { "ocs-emulator", "+", options, usage };
 	struct settings settings = { 0 };
 	struct ocs_error err = { .code = OCS_ERROR };
-	int option, rc = 0;
+	int option = 0, rc = 0;
 
-	/* '+': the words of a control command are not ours. */
-	opterr = 0;
-	while (!rc && (option = getopt_long(argc, argv, "+hV", options, NULL)) != -1) {
-		settings.word = argv[optind > 1 ? optind - 1 : 1];
+	while (!rc && (option = ocs_options_next(&line, argc, argv, &err)) > 0)
 		rc = take_option(&emu, &settings, option, &err);
-	}
+	if (option < 0)
+		rc = option == OCS_OPTIONS_SAID ? 1 : -1;
 	if (rc == 0 && settings.check_log) {
 		rc = ocs_emu_check_log(settings.check_log);
 	} else if (rc == 0 && optind < argc && settings.control) {

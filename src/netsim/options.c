@@ -3,7 +3,6 @@
 
 #include "src/netsim/options.h"
 
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "ocs_config.h"
 #include "src/util/error.h"
+#include "src/util/options.h"
 #include "src/util/text.h"
 
 static const struct option options[] = {
@@ -142,22 +142,15 @@ static int option_read(int option, struct ocs_netsim_args *args, struct ocs_erro
 int ocs_netsim_args_parse(int argc, char **argv, struct ocs_netsim_args *args,
 			  struct ocs_error *err)
 {
+	static const struct ocs_options line = { "ocs-netsim", "", options, help };
 	int option;
 
 	*args = (struct ocs_netsim_args){ .speed = 1, .seed = 1, .steps = 1 };
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":hV", options, NULL)) != -1) {
-		if (option == 'h' || option == 'V') {
-			fputs(option == 'h' ? help : "slurm-ocs " PACKAGE_VERSION "\n", stdout);
-			return 1;
-		}
-		if (option == '?' || option == ':')
-			return ocs_error_set(err, OCS_USAGE, "%.60s: %s; see ocs-netsim --help",
-					     argv[optind - 1],
-					     option == ':' ? "needs a value" : "no such option");
+	while ((option = ocs_options_next(&line, argc, argv, err)) > 0)
 		if (option_read(option, args, err))
 			return -1;
-	}
+	if (option)
+		return option == OCS_OPTIONS_SAID ? 1 : -1;
 	if (optind < argc)
 		return ocs_error_set(err, OCS_USAGE, "\"%.60s\" is no option", argv[optind]);
 	if (!args->ngraphs || (!args->fabric && !args->write_graph))

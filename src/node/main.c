@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "ocs_config.h"
 #include "src/node/node.h"
 #include "src/util/error.h"
+#include "src/util/options.h"
 #include "src/util/text.h"
 
 #define SAID_MAX 65536
@@ -326,30 +326,18 @@ static int job_discard(const struct ocs_node_request *request)
 
 int main(int argc, char **argv)
 {
+	static const struct ocs_options line = { "ocs-node", "", options, usage };
 	struct ocs_node_request request = { 0 };
+	struct ocs_error err;
 	long timeout = 60;
 	int option;
 
 	umask(022);
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(usage, stdout);
-			return OCS_OK;
-		}
-		if (option == 'V') {
-			puts(PACKAGE_STRING);
-			return OCS_OK;
-		}
-		if (option == '?') {
-			fprintf(stderr,
-				"ocs-node: '%s' is no option or lacks its value; see ocs-node --help\n",
-				argv[optind > 1 ? optind - 1 : 1]);
-			return OCS_USAGE;
-		}
+	while ((option = ocs_options_next(&line, argc, argv, &err)) > 0)
 		if (option_take(option, optarg, &request, &timeout) < 0)
 			return OCS_USAGE;
-	}
+	if (option)
+		return option == OCS_OPTIONS_SAID ? OCS_OK : error_print(&err);
 	if (optind != argc - 1)
 		return usage_error(
 			"say prepare, links, remove, forward, unforward, sweep or present, once");

@@ -28,12 +28,12 @@
 
 #include "src/place/place.h"
 #include "src/util/net.h"
+#include "src/util/options.h"
 #include "src/util/text.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <json-c/json.h>
 #include <libgen.h>
 #include <pwd.h>
@@ -84,11 +84,12 @@ static void read_options(int argc, char **argv, struct options *options)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
+	static const struct ocs_options line = { "ocsd", "", longs, usage };
 	enum ocs_log_level level;
+	struct ocs_error err;
 	int c;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "hV", longs, NULL)) != -1) {
+	while ((c = ocs_options_next(&line, argc, argv, &err)) > 0) {
 		switch (c) {
 		case 'f':
 			options->fabric = optarg;
@@ -102,7 +103,7 @@ static void read_options(int argc, char **argv, struct options *options)
 		case 'F':
 			options->foreground = true;
 			break;
-		case 'l':
+		default:
 			if (ocs_log_level_parse(optarg, &level)) {
 				fprintf(stderr,
 					"ocsd: --log-level is error, warning, info or debug, not %s\n",
@@ -110,19 +111,13 @@ static void read_options(int argc, char **argv, struct options *options)
 				exit(OCS_USAGE);
 			}
 			ocs_log_level_set(level);
-			break;
-		case 'V':
-			puts(PACKAGE_STRING);
-			exit(OCS_OK);
-		case 'h':
-			fputs(usage, stdout);
-			exit(OCS_OK);
-		default:
-			fprintf(stderr,
-				"ocsd: '%s' is no option or lacks its value; see ocsd --help\n",
-				argv[optind > 1 ? optind - 1 : 1]);
-			exit(OCS_USAGE);
 		}
+	}
+	if (c == OCS_OPTIONS_SAID)
+		exit(OCS_OK);
+	if (c == OCS_OPTIONS_WRONG) {
+		fprintf(stderr, "ocsd: %s\n", err.text);
+		exit(OCS_USAGE);
 	}
 	if (optind < argc) {
 		fprintf(stderr, "ocsd: %s is not an option; see ocsd --help\n", argv[optind]);

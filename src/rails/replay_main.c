@@ -2,7 +2,6 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <math.h>
@@ -13,6 +12,7 @@
 #include "ocs_config.h"
 #include "src/rails/replay.h"
 #include "src/util/error.h"
+#include "src/util/options.h"
 
 #define MS_MAX 1e9
 
@@ -37,21 +37,18 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void usage_print(void)
-{
-	fputs("Usage: ocs-replay DIR [OPTION...]\n\n"
-	      "Replays the phase tables of a training step on photonic rails.\n\n"
-	      "DIR has a file comm_pattern_N_rankL.txt for local rank L of node N.\n\n"
-	      "      --switch-ms T     a change of a topology takes T ms (0)\n"
-	      "      --operation-ms T  an operation takes T ms (0)\n"
-	      "      --window-ms T     a rank computes for T ms between two phases (0)\n"
-	      "      --mode MODE       provisioned or on-demand (on-demand)\n"
-	      "      --stages N        pipeline stages (found from the groups)\n"
-	      "  -j, --json            one JSON object\n"
-	      "  -h, --help            this text\n"
-	      "  -V, --version         the version\n",
-	      stdout);
-}
+static const char usage[] =
+	"Usage: ocs-replay DIR [OPTION...]\n\n"
+	"Replays the phase tables of a training step on photonic rails.\n\n"
+	"DIR has a file comm_pattern_N_rankL.txt for local rank L of node N.\n\n"
+	"      --switch-ms T     a change of a topology takes T ms (0)\n"
+	"      --operation-ms T  an operation takes T ms (0)\n"
+	"      --window-ms T     a rank computes for T ms between two phases (0)\n"
+	"      --mode MODE       provisioned or on-demand (on-demand)\n"
+	"      --stages N        pipeline stages (found from the groups)\n"
+	"  -j, --json            one JSON object\n"
+	"  -h, --help            this text\n"
+	"  -V, --version         the version\n";
 
 static int ms_parse(const char *name, const char *text, double *ms, struct ocs_error *err)
 {
@@ -90,10 +87,10 @@ static int mode_parse(const char *text, bool *provisioned, struct ocs_error *err
 /* Returns 0; 1 when everything is said; -1 with ERR. */
 static int args_parse(int argc, char **argv, struct args *args, struct ocs_error *err)
 {
-	int option, rc = 0;
+	static const struct ocs_options line = { "ocs-replay", "j", options, usage };
+	int option = 0, rc = 0;
 
-	opterr = 0;
-	while (!rc && (option = getopt_long(argc, argv, ":jhV", options, NULL)) != -1) {
+	while (!rc && (option = ocs_options_next(&line, argc, argv, err)) > 0) {
 		switch (option) {
 		case SWITCH_MS:
 			rc = ms_parse("--switch-ms", optarg, &args->run.switch_ms, err);
@@ -110,25 +107,12 @@ static int args_parse(int argc, char **argv, struct args *args, struct ocs_error
 		case STAGES:
 			rc = stages_parse(optarg, &args->stages, err);
 			break;
-		case 'j':
-			args->json = true;
-			break;
-		case 'h':
-			usage_print();
-			return 1;
-		case 'V':
-			puts("slurm-ocs " PACKAGE_VERSION);
-			return 1;
-		case ':':
-			return ocs_error_set(err, OCS_USAGE, "%s needs a value; see --help",
-					     argv[optind - 1]);
 		default:
-			return ocs_error_set(err, OCS_USAGE, "there is no option %s; see --help",
-					     argv[optind - 1]);
+			args->json = true;
 		}
 	}
-	if (rc)
-		return rc;
+	if (rc || option < 0)
+		return option == OCS_OPTIONS_SAID ? 1 : -1;
 	if (optind + 1 != argc)
 		return ocs_error_set(err, OCS_USAGE,
 				     "give one folder with phase tables; see --help");

@@ -3,7 +3,6 @@
 
 #include "src/sim/options.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 #include "ocs_config.h"
 #include "src/util/error.h"
-#include "src/util/nearest.h"
+#include "src/util/options.h"
 #include "src/util/text.h"
 
 enum {
@@ -96,60 +95,57 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 }
 };
 
-static void usage_print(void)
-{
-	fputs("Usage: ocs-sim --policy P --fabric F --trace FILE | --workload NAME [OPTION...]\n\n"
-	      "Simulates a cluster of cubes or a static torus under a placement policy.\n\n"
-	      "  -p, --policy P        best, best-effort, firstfit, folding, reconfig, rfold,\n"
-	      "                        published-reconfig, scratch, unconstrained\n"
-	      "  -f, --fabric F        an ocs.yaml or a line such as\n"
-	      "                        'torus cubes:4x4x4 cube:4x4x4 tile:1x1x1'\n"
-	      "      --section NAME    of the ocs.yaml, where it has several\n"
-	      "      --lenient         where rings cannot close, lines will do\n"
-	      "      --budget N        accepted, without effect: of a search that is no more\n"
-	      "      --slowdown-limit X  best-effort: a job may take up to X times as long (2)\n"
-	      "      --communication X   if it would send X (0 to 1) of its time alone (1)\n"
-	      "      --slowdown WHAT   of that share: load (default), the edges on the busiest link,\n"
-	      "                        or netsim, an AllReduce in the network simulator\n\n"
-	      "Jobs\n"
-	      "      --trace FILE      replay a trace\n"
-	      "      --workload NAME   rfold-2025, rfold-2025b or tpu-v4\n"
-	      "      --durations FILE  draw durations from this trace\n"
-	      "      --arrivals FILE   draw gaps from lines 'seconds,probability'\n"
-	      "      --sizes FILE      tpu-v4: another mix of slices\n"
-	      "      --gap-scale X     multiply all gaps\n"
-	      "  -s, --seed N          1; the same seed gives the same jobs\n"
-	      "      --runs N          seeds N, N+1, ...; figures are means over the runs\n"
-	      "      --threads N       runs at a time (as many as the machine has cores)\n"
-	      "      --hours H         stop after H simulated hours (5000; a trace: at its end)\n"
-	      "      --warmup H        leave the first H hours out of the utilisation\n"
-	      "      --saturated       closed loop: jobs come as fast as the policy takes them\n"
-	      "      --queue-limit N   a job that finds more than N waiting is lost (10)\n"
-	      "      --produce-policy P, --produce-fabric F, --produce-hours H\n"
-	      "                        who makes the jobs of a workload that is replayed\n"
-	      "                        (published-reconfig on 64 cubes of 4x4x4, 10000)\n\n"
-	      "Queue and switches\n"
-	      "      --order O         fifo, priority, smallest, largest, shortest\n"
-	      "      --backfill        EASY backfill\n"
-	      "      --defragment N    up to N running jobs may be restarted elsewhere when that\n"
-	      "                        lets the head of the queue in\n"
-	      "      --restart-minutes M  a restarted job stands still so long (10)\n"
-	      "      --switch-ms T     a switch needs T ms for a batch of circuits\n"
-	      "      --circuit-ms T    and T ms for each circuit, one after the other\n"
-	      "      --parallel-switches  or for all circuits of a batch at once\n\n"
-	      "Output\n"
-	      "  -j, --json            one JSON object\n"
-	      "      --jobs FILE       one line of JSON per job\n"
-	      "      --write-trace FILE  the jobs as a trace\n"
-	      "      --svg PREFIX      PREFIX-*.svg: pictures of the run\n"
-	      "      --day H           the day for PREFIX-day.svg begins at hour H (the last day)\n"
-	      "      --possible        only count which shapes of the workload fit\n"
-	      "      --no-verify       do not prove each placement right\n"
-	      "  -q, --quiet           no progress and no notes\n"
-	      "  -h, --help            this text\n"
-	      "  -V, --version         the version\n",
-	      stdout);
-}
+static const char usage[] =
+	"Usage: ocs-sim --policy P --fabric F --trace FILE | --workload NAME [OPTION...]\n\n"
+	"Simulates a cluster of cubes or a static torus under a placement policy.\n\n"
+	"  -p, --policy P        best, best-effort, firstfit, folding, reconfig, rfold,\n"
+	"                        published-reconfig, scratch, unconstrained\n"
+	"  -f, --fabric F        an ocs.yaml or a line such as\n"
+	"                        'torus cubes:4x4x4 cube:4x4x4 tile:1x1x1'\n"
+	"      --section NAME    of the ocs.yaml, where it has several\n"
+	"      --lenient         where rings cannot close, lines will do\n"
+	"      --budget N        accepted, without effect: of a search that is no more\n"
+	"      --slowdown-limit X  best-effort: a job may take up to X times as long (2)\n"
+	"      --communication X   if it would send X (0 to 1) of its time alone (1)\n"
+	"      --slowdown WHAT   of that share: load (default), the edges on the busiest link,\n"
+	"                        or netsim, an AllReduce in the network simulator\n\n"
+	"Jobs\n"
+	"      --trace FILE      replay a trace\n"
+	"      --workload NAME   rfold-2025, rfold-2025b or tpu-v4\n"
+	"      --durations FILE  draw durations from this trace\n"
+	"      --arrivals FILE   draw gaps from lines 'seconds,probability'\n"
+	"      --sizes FILE      tpu-v4: another mix of slices\n"
+	"      --gap-scale X     multiply all gaps\n"
+	"  -s, --seed N          1; the same seed gives the same jobs\n"
+	"      --runs N          seeds N, N+1, ...; figures are means over the runs\n"
+	"      --threads N       runs at a time (as many as the machine has cores)\n"
+	"      --hours H         stop after H simulated hours (5000; a trace: at its end)\n"
+	"      --warmup H        leave the first H hours out of the utilisation\n"
+	"      --saturated       closed loop: jobs come as fast as the policy takes them\n"
+	"      --queue-limit N   a job that finds more than N waiting is lost (10)\n"
+	"      --produce-policy P, --produce-fabric F, --produce-hours H\n"
+	"                        who makes the jobs of a workload that is replayed\n"
+	"                        (published-reconfig on 64 cubes of 4x4x4, 10000)\n\n"
+	"Queue and switches\n"
+	"      --order O         fifo, priority, smallest, largest, shortest\n"
+	"      --backfill        EASY backfill\n"
+	"      --defragment N    up to N running jobs may be restarted elsewhere when that\n"
+	"                        lets the head of the queue in\n"
+	"      --restart-minutes M  a restarted job stands still so long (10)\n"
+	"      --switch-ms T     a switch needs T ms for a batch of circuits\n"
+	"      --circuit-ms T    and T ms for each circuit, one after the other\n"
+	"      --parallel-switches  or for all circuits of a batch at once\n\n"
+	"Output\n"
+	"  -j, --json            one JSON object\n"
+	"      --jobs FILE       one line of JSON per job\n"
+	"      --write-trace FILE  the jobs as a trace\n"
+	"      --svg PREFIX      PREFIX-*.svg: pictures of the run\n"
+	"      --day H           the day for PREFIX-day.svg begins at hour H (the last day)\n"
+	"      --possible        only count which shapes of the workload fit\n"
+	"      --no-verify       do not prove each placement right\n"
+	"  -q, --quiet           no progress and no notes\n"
+	"  -h, --help            this text\n"
+	"  -V, --version         the version\n";
 
 static int real_read(const char *name, const char *text, double least, double *value,
 		     struct ocs_error *err)
@@ -191,29 +187,7 @@ static int order_parse(const char *text, enum ocs_sim_order *order, struct ocs_e
 			     text);
 }
 
-/* What getopt_long refused: TYPED is the word of the command line. */
-static int option_refuse(int c, const char *typed, struct ocs_error *err)
-{
-	const char *names[sizeof(options) / sizeof(options[0])], *near = NULL;
-	size_t n = 0;
-	char word[64];
-
-	if (c == ':')
-		return ocs_error_set(err, OCS_USAGE, "%s needs a value", typed);
-	if (optopt && (optopt >= TRACE || strchr("pfsjqhV", optopt)))
-		return ocs_error_set(err, OCS_USAGE, "%s takes no value", typed);
-	for (; options[n].name; n++)
-		names[n] = options[n].name;
-	if (!strncmp(typed, "--", 2)) {
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(typed + 2, "="), typed + 2);
-		near = ocs_nearest(word, names, n);
-	}
-	return ocs_error_set(err, OCS_USAGE, "there is no option %s; %s%s%s", typed,
-			     near ? "did you mean --" : "'ocs-sim --help' lists them",
-			     near ? near : "", near ? "?" : "");
-}
-
-static int option_take(int c, const char *typed, struct ocs_sim_args *a, struct ocs_error *err)
+static int option_take(int c, struct ocs_sim_args *a, struct ocs_error *err)
 {
 	switch (c) {
 	case 'p':
@@ -317,11 +291,9 @@ static int option_take(int c, const char *typed, struct ocs_sim_args *a, struct 
 	case 'j':
 		a->json = true;
 		return 0;
-	case 'q':
+	default:
 		a->quiet = true;
 		return 0;
-	default:
-		return option_refuse(c, typed, err);
 	}
 }
 
@@ -366,6 +338,7 @@ static int options_check(const struct ocs_sim_args *a, struct ocs_error *err)
 
 int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs_error *err)
 {
+	static const struct ocs_options line = { "ocs-sim", "p:f:s:jq", options, usage };
 	int c;
 
 	memset(a, 0, sizeof(*a));
@@ -380,25 +353,11 @@ int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs
 	a->restart_minutes = 10;
 	a->produce_policy = "published-reconfig";
 	a->produce_fabric = "torus cubes:4x4x4 cube:4x4x4 tile:1x1x1";
-	opterr = 0;
-	for (;;) {
-		/* In the middle of a word of short options optind has not moved yet. */
-		int at = optind;
-
-		c = getopt_long(argc, argv, ":p:f:s:jqhV", options, NULL);
-		if (c == -1)
-			break;
-		if (c == 'h') {
-			usage_print();
-			return 1;
-		}
-		if (c == 'V') {
-			puts(PACKAGE_STRING);
-			return 1;
-		}
-		if (option_take(c, optind > at ? argv[optind - 1] : argv[optind], a, err))
+	while ((c = ocs_options_next(&line, argc, argv, err)) > 0)
+		if (option_take(c, a, err))
 			return -1;
-	}
+	if (c)
+		return c == OCS_OPTIONS_SAID ? 1 : -1;
 	if (optind < argc)
 		return ocs_error_set(err, OCS_USAGE,
 				     "'%s' is no option; 'ocs-sim --help' lists them",

@@ -7,7 +7,6 @@
 
 #include "src/moe/controller/controller.h"
 
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/protocol/client.h"
+#include "src/util/options.h"
 #include "src/util/text.h"
 
 #define TICK_MS 200
@@ -123,8 +123,7 @@ static int text_take(struct controller *controller, struct command *command, int
 }
 
 /* 0, or -1 after a line. */
-static int option_take(struct controller *controller, struct command *command, int option,
-		       char **argv)
+static int option_take(struct controller *controller, struct command *command, int option)
 {
 	switch (option) {
 	case 'l':
@@ -141,18 +140,8 @@ static int option_take(struct controller *controller, struct command *command, i
 		return number_take("timeout", optarg, &controller->timeout);
 	case 'w':
 		return switching_take(controller, optarg);
-	case 'h':
-		fputs(usage, stdout);
-		exit(0);
-	case 'V':
-		puts("slurm-ocs " PACKAGE_VERSION);
-		exit(0);
 	default:
-		if (text_take(controller, command, option) == 0)
-			return 0;
-		fprintf(stderr, "ocs-moe-controller: %s: %s\n", argv[optind - 1],
-			option == ':' ? "needs a value" : "no such option");
-		exit(2);
+		return text_take(controller, command, option);
 	}
 }
 
@@ -189,6 +178,7 @@ static int command_check(const struct controller *controller, const struct comma
 static int command_read(struct controller *controller, struct command *command, int argc,
 			char **argv)
 {
+	static const struct ocs_options line = { "ocs-moe-controller", "", options, usage };
 	const char *chosen = getenv("OCS_MOE_LAYERS"), *bytes = getenv("OCS_MOE_TOKEN_BYTES");
 	struct ocs_error err;
 	int option, rc = 0;
@@ -198,9 +188,14 @@ static int command_read(struct controller *controller, struct command *command, 
 	if (bytes)
 		rc |= number_take("token-bytes", bytes, &controller->token_bytes);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":hV", options, NULL)) != -1)
-		rc |= option_take(controller, command, option, argv);
+	while ((option = ocs_options_next(&line, argc, argv, &err)) > 0)
+		rc |= option_take(controller, command, option);
+	if (option == OCS_OPTIONS_SAID)
+		exit(0);
+	if (option) {
+		fprintf(stderr, "ocs-moe-controller: %s\n", err.text);
+		exit(2);
+	}
 	if (optind < argc) {
 		fprintf(stderr, "ocs-moe-controller: %s: no such argument\n", argv[optind]);
 		return -1;

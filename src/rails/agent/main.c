@@ -2,7 +2,6 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "ocs_config.h"
 #include "src/rails/agent/agent.h"
 #include "src/rails/rails_log.h"
+#include "src/util/options.h"
 #include "src/util/text.h"
 
 #define EVENTS 256
@@ -42,28 +42,25 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void usage_print(void)
-{
-	fputs("Usage: ocs-rails-agent OPTION...\n\n"
-	      "Serves the ranks of one node while circuits follow the phases of their job.\n\n"
-	      "spank_ocs.so starts it in every step; the secret of the job is read from descriptor 3.\n\n"
-	      "      --job N           of Slurm\n"
-	      "      --epoch N         of its allocation\n"
-	      "      --step N          of Slurm\n"
-	      "      --node N          which node of the job this is, from 0\n"
-	      "      --ranks LIST      the ranks of the step on this node, such as 0-3,8\n"
-	      "      --total N         ranks of the step\n"
-	      "      --host NAME       the first node of the job: its controller is there\n"
-	      "      --ports LOW-HIGH  of the controller (" OCS_RENDEZVOUS_PORTS ")\n"
-	      "      --socket PATH     where ranks connect; @NAME is an abstract one\n"
-	      "      --key-fd N        the descriptor of the secret (3)\n"
-	      "      --wait SECONDS    for the controller (8)\n"
-	      "      --syslog          faults go to the system's log, too\n"
-	      "      --parent-fd N     a descriptor of the process with which this one ends\n"
-	      "  -h, --help            this text\n"
-	      "  -V, --version         the version\n",
-	      stdout);
-}
+static const char usage[] =
+	"Usage: ocs-rails-agent OPTION...\n\n"
+	"Serves the ranks of one node while circuits follow the phases of their job.\n\n"
+	"spank_ocs.so starts it in every step; the secret of the job is read from descriptor 3.\n\n"
+	"      --job N           of Slurm\n"
+	"      --epoch N         of its allocation\n"
+	"      --step N          of Slurm\n"
+	"      --node N          which node of the job this is, from 0\n"
+	"      --ranks LIST      the ranks of the step on this node, such as 0-3,8\n"
+	"      --total N         ranks of the step\n"
+	"      --host NAME       the first node of the job: its controller is there\n"
+	"      --ports LOW-HIGH  of the controller (" OCS_RENDEZVOUS_PORTS ")\n"
+	"      --socket PATH     where ranks connect; @NAME is an abstract one\n"
+	"      --key-fd N        the descriptor of the secret (3)\n"
+	"      --wait SECONDS    for the controller (8)\n"
+	"      --syslog          faults go to the system's log, too\n"
+	"      --parent-fd N     a descriptor of the process with which this one ends\n"
+	"  -h, --help            this text\n"
+	"  -V, --version         the version\n";
 
 int agent_watch(struct agent *agent, int fd, uint32_t events, enum agent_event kind, int number)
 {
@@ -115,9 +112,9 @@ static int number_parse(const char *name, const char *text, long max, long *valu
 			     max);
 }
 
-static int option_take(struct agent *agent, int option, int index, long *key, struct ocs_error *err)
+static int option_take(struct agent *agent, int option, long *key, struct ocs_error *err)
 {
-	const char *name = options[index].name;
+	const char *name = ocs_options_name(options, option);
 	long value = 0, max = option == EPOCH ? LONG_MAX : option == WAIT ? 3600 : UINT32_MAX;
 
 	if (option == HOST)
@@ -153,24 +150,17 @@ static int option_take(struct agent *agent, int option, int index, long *key, st
 
 static int options_parse(struct agent *agent, int argc, char **argv, struct ocs_error *err)
 {
+	static const struct ocs_options line = { "ocs-rails-agent", "", options, usage };
 	long key = KEY_FD;
-	int option, index = 0;
+	int option;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":hV", options, &index)) >= 0) {
-		if (option == 'h' || option == 'V') {
-			if (option == 'h')
-				usage_print();
-			else
-				puts("slurm-ocs " PACKAGE_VERSION);
-			exit(0);
-		}
-		if (option == '?' || option == ':')
-			return ocs_error_set(err, OCS_USAGE, "%s: %s", argv[optind - 1],
-					     option == ':' ? "needs a value" : "no such option");
-		if (option_take(agent, option, index, &key, err))
+	while ((option = ocs_options_next(&line, argc, argv, err)) > 0)
+		if (option_take(agent, option, &key, err))
 			return -1;
-	}
+	if (option == OCS_OPTIONS_SAID)
+		exit(0);
+	if (option)
+		return -1;
 	if (optind < argc)
 		return ocs_error_set(err, OCS_USAGE, "%s: no such argument", argv[optind]);
 	if (!agent->host || !agent->socket || !agent->numbers)

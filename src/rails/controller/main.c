@@ -2,7 +2,6 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,6 +19,7 @@
 #include "src/rails/controller/controller.h"
 #include "src/rails/rails_log.h"
 #include "src/util/net.h"
+#include "src/util/options.h"
 #include "src/util/text.h"
 
 #define EVENTS 512
@@ -61,27 +61,24 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void usage_print(void)
-{
-	fputs("Usage: ocs-rails-controller OPTION...\n\n"
-	      "Changes the circuits of one job on rails as the phases of its ranks want them.\n\n"
-	      "spank_ocs.so starts it on the first node; the job's key is read from descriptor 3.\n\n"
-	      "      --job N           of Slurm\n"
-	      "      --epoch N         of its allocation\n"
-	      "      --ocsd ADDRESS    unix:/path or host:port\n"
-	      "      --ocsd-user NAME  the account of ocsd (ocsd, or root)\n"
-	      "      --ports LOW-HIGH  one of these is for agents (" OCS_RENDEZVOUS_PORTS ")\n"
-	      "      --key-fd N        the descriptor of the key (3)\n"
-	      "      --timeout S       until a topology is asked for again (10)\n"
-	      "      --drain S         a rail in trouble waits for operations at most (30)\n"
-	      "      --gather S        agents of a step have to come within (60)\n"
-	      "      --stall S         a rank that keeps others waiting is named after (300; 0: never)\n"
-	      "      --syslog          faults go to the system's log, too\n"
-	      "      --parent-fd N     a descriptor of the process with which this one ends\n"
-	      "  -h, --help            this text\n"
-	      "  -V, --version         the version\n",
-	      stdout);
-}
+static const char usage[] =
+	"Usage: ocs-rails-controller OPTION...\n\n"
+	"Changes the circuits of one job on rails as the phases of its ranks want them.\n\n"
+	"spank_ocs.so starts it on the first node; the job's key is read from descriptor 3.\n\n"
+	"      --job N           of Slurm\n"
+	"      --epoch N         of its allocation\n"
+	"      --ocsd ADDRESS    unix:/path or host:port\n"
+	"      --ocsd-user NAME  the account of ocsd (ocsd, or root)\n"
+	"      --ports LOW-HIGH  one of these is for agents (" OCS_RENDEZVOUS_PORTS ")\n"
+	"      --key-fd N        the descriptor of the key (3)\n"
+	"      --timeout S       until a topology is asked for again (10)\n"
+	"      --drain S         a rail in trouble waits for operations at most (30)\n"
+	"      --gather S        agents of a step have to come within (60)\n"
+	"      --stall S         a rank that keeps others waiting is named after (300; 0: never)\n"
+	"      --syslog          faults go to the system's log, too\n"
+	"      --parent-fd N     a descriptor of the process with which this one ends\n"
+	"  -h, --help            this text\n"
+	"  -V, --version         the version\n";
 
 int controller_watch(struct controller *controller, int fd, uint32_t events,
 		     enum controller_event kind, struct link *link)
@@ -96,8 +93,7 @@ int controller_watch(struct controller *controller, int fd, uint32_t events,
 	return epoll_ctl(controller->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-static int option_take(struct controller *controller, int option, int index, long *key,
-		       struct ocs_error *err)
+static int option_take(struct controller *controller, int option, long *key, struct ocs_error *err)
 {
 	long value = 0, max = option == EPOCH ? LONG_MAX : option == JOB ? UINT32_MAX : 86400;
 
@@ -113,7 +109,7 @@ static int option_take(struct controller *controller, int option, int index, lon
 		return ocs_rendezvous_ports(&controller->meet, optarg, err);
 	else if (ocs_number_parse(optarg, 0, max, &value))
 		return ocs_error_set(err, OCS_USAGE, "--%s %s: give a number from 0 to %ld",
-				     options[index].name, optarg, max);
+				     ocs_options_name(options, option), optarg, max);
 	else if (option == JOB)
 		controller->meet.job = (uint32_t)value;
 	else if (option == EPOCH)
@@ -136,24 +132,17 @@ static int option_take(struct controller *controller, int option, int index, lon
 static int options_parse(struct controller *controller, int argc, char **argv,
 			 struct ocs_error *err)
 {
+	static const struct ocs_options line = { "ocs-rails-controller", "", options, usage };
 	long key = KEY_FD;
-	int option, index = 0;
+	int option;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":hV", options, &index)) >= 0) {
-		if (option == 'h' || option == 'V') {
-			if (option == 'h')
-				usage_print();
-			else
-				puts("slurm-ocs " PACKAGE_VERSION);
-			exit(0);
-		}
-		if (option == '?' || option == ':')
-			return ocs_error_set(err, OCS_USAGE, "%s: %s", argv[optind - 1],
-					     option == ':' ? "needs a value" : "no such option");
-		if (option_take(controller, option, index, &key, err))
+	while ((option = ocs_options_next(&line, argc, argv, err)) > 0)
+		if (option_take(controller, option, &key, err))
 			return -1;
-	}
+	if (option == OCS_OPTIONS_SAID)
+		exit(0);
+	if (option)
+		return -1;
 	if (optind < argc)
 		return ocs_error_set(err, OCS_USAGE, "%s: no such argument", argv[optind]);
 	if (!controller->address || !controller->meet.job || !controller->meet.epoch)

@@ -42,6 +42,13 @@ for program in ocsd/ocsd ocsctl/ocsctl sim/ocs-sim rails/ocs-replay emulator/ocs
 		[ $code = 2 ] && [[ $seen == "$name: "*"$word"* && $seen != *$'\n'* ]]
 		result $? "$name $word: one line, exit status 2" "exit $code: $seen"
 	done
+	[ "$name" != ocsctl ] || continue # its options come after a command
+	seen=$("$path" --versoin 2>&1 >/dev/null)
+	[ $? = 2 ] && [[ $seen == "$name: "*"did you mean --version?" && $seen != *$'\n'* ]]
+	result $? "$name: the option that was meant" "$seen"
+	seen=$("$path" --help=all 2>&1 >/dev/null)
+	[ $? = 2 ] && [[ $seen == "$name: "*"takes no value"* && $seen != *$'\n'* ]]
+	result $? "$name: an option without a value has none" "$seen"
 done
 
 for script in check demo scripts/build scripts/deps scripts/package scripts/slurm-build scripts/source; do

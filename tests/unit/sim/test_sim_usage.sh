@@ -36,7 +36,7 @@ exits 2 "no jobs" -p best -f "$F"
 says "where jobs come from" "--trace FILE or --workload NAME"
 exits 2 "two sources" -p best -f "$F" --trace x --workload tpu-v4
 exits 2 "unknown option" -p best -f "$F" --workload tpu-v4 --fast
-says "which one" "there is no option --fast; 'ocs-sim --help' lists them"
+says "which one" "there is no option --fast; see ocs-sim --help"
 exits 2 "a slip of the finger" -p best -f "$F" --worklaod tpu-v4
 says "what was meant" "did you mean --workload?"
 exits 2 "unknown short option" -x
