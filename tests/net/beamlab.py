@@ -79,13 +79,16 @@ class Switch:
     def reaches(self, source, target):
         """Whether some of five datagrams arrive."""
         hear = ("import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('',7))\n"
-                "s.settimeout(.5)\nprint('ready',flush=True)\ns.recv(9)\n")
+                "print('ready',flush=True)\ninput()\ns.settimeout(.5)\ns.recv(9)\n")
         say = ("import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n"
                f"for i in range(5): s.sendto(b'x', ('10.77.0.{target}', 7))\n")
         with subprocess.Popen(["ip", "netns", "exec", self.names[target], "python3", "-c", hear],
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listener:
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listener:
             assert listener.stdout.readline()
             netlab.run("ip", "netns", "exec", self.names[source], "python3", "-c", say)
+            # its time runs from here on, however long the sender took to start
+            listener.stdin.write(b"\n")
+            listener.stdin.flush()
             return listener.wait() == 0
 
     def sender(self, source, target):

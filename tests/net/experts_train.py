@@ -101,6 +101,8 @@ def main():
         number += 1
     several(rank, ranks)
     dist.barrier()
+    # left to the end of the process, threads of Gloo may outlive what they work on, which aborts
+    dist.destroy_process_group()
 
 
 main()
