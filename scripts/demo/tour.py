@@ -35,7 +35,7 @@ def cubes(cluster):
 
 
 def rails(cluster):
-    title("Rails: the same ports serve the pipeline, then the rings of its stages")
+    title("Rails: what the ports of a job serve; ./demo rails shows a training that changes it")
     job = submit(cluster, "-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand")
     show(cluster, "ocsctl show phases %d" % job)
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
-"""The commands of the user's guide, as they stand there."""
+"""The commands of the guides, as they stand there."""
 
+import datetime
 import os
 import re
+
+import pytest
 
 GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../doc/users-guide.md")
 
@@ -29,3 +32,41 @@ def test_examples_of_the_users_guide(pod):
                       for name in os.listdir(work) if name.startswith("train-"))
     assert "shape 4x8x2 on cubes c" in outputs and "worker 63 of 64" in outputs, outputs
     assert "coordinate 3,7,1, master" in outputs, outputs
+
+
+ADMINISTRATORS = os.path.join(os.path.dirname(GUIDE), "administrators-guide.md")
+
+
+@pytest.fixture(scope="module")
+def small(make_cluster):
+    """The small cluster of the administrator's guide: two cubes of two nodes."""
+    return make_cluster(cubes=2, edge=2, tile=(2, 2, 1), delay_ms=1)
+
+
+def head_blocks(first, last):
+    """Blocks of the head between two headings, with the emulator of this cluster and dates that are still to come."""
+    with open(ADMINISTRATORS) as handle:
+        text = handle.read()
+    part = text[text.index("\n## %s\n" % first):text.index("\n## %s\n" % last)]
+    year = datetime.date.today().year + 1
+    return [re.sub(r"\b20\d\d-(\d\d-\d\dT)", r"%d-\1" % year, block)
+            for block in re.findall(r"^```sh head\n(.*?)```", part, re.S | re.M)]
+
+
+def test_faults_drains_and_windows_of_the_administrators_guide(small):
+    """As they stand there, in their order: each block does what the text around it says."""
+    blocks = head_blocks("Faults", "Changes of ocs.yaml")
+    seen = []
+    for block in blocks:
+        done = small.run(["bash", "-euc", block.replace("unix:/run/ocs-emulator/control", "unix:" + small.path("emulator.sock"))],
+                         check=False, timeout=300, env={"OCS_CONF": small.yaml})
+        assert done.returncode == 0, (block, done.stdout, done.stderr)
+        seen.append(done.stdout)
+    fails, dark, patch, drains, windows, replaced = seen
+    assert "refused" in fails and "JobState=RUNNING" in fails and "switch" in fails.split("AdminComment=")[1], fails
+    assert "ocs failure" in dark and "ocs-x-0-0:1" in dark and " R " in dark.splitlines()[-1], dark
+    assert "foreign" in patch and "INVALID" in patch and patch.endswith("every switch holds what it should\n"), patch
+    assert "new cables" in drains and "ECC errors" in drains and "dirty connector" in drains and "new firmware" in drains, drains
+    assert windows.count("ReservationName=") == 3 and "course" in windows, windows
+    assert re.findall(r"^ocs-y-0-0 +(\w+) ", replaced, re.M)[-1] == "drained", replaced
+    assert replaced.endswith("every switch holds what it should\nswitch ocs-y-0-0 is in service\n"), replaced

@@ -72,6 +72,24 @@ def environment():
     result("what is internal exists", INTERNAL - set(names))
 
 
+def installed():
+    """A man page names each file that is installed; models, prices and completions go by their commands."""
+    told, files = "".join(open(path, encoding="utf-8").read() for path in PAGES).replace("\\-", "-"), set()
+    for top in ("src", "share", "etc", "doc"):
+        for where, _, names in os.walk(os.path.join(SOURCE, top)):
+            if "Makefile.am" not in names:
+                continue
+            text = read(os.path.join(os.path.relpath(where, SOURCE), "Makefile.am")).replace("\\\n", " ")
+            for kind, words in re.findall(r"^(\w+)_(?:DATA|SCRIPTS|PROGRAMS|LTLIBRARIES) *\+?= *(.*)", text, re.M):
+                if not re.match(r"noinst|check|EXTRA|dist_(models|costs|bashcompletion)", kind):
+                    files |= {os.path.basename(word) for word in words.split() if not word.startswith("$")}
+    plugins = {"libslurm_ocs.la"}   # what topology and select share, a part of both
+    result("man pages have every file that is installed", {
+        name for name in files - plugins if not re.search(
+            r"(?<![\w-])%s(?![\w])" % re.escape(name[:-3] if name.endswith(".la") else name), told)} |
+        ({"hardly any was found"} if len(files) < 30 else set()))
+
+
 def shipped():
     """A path in a document that begins like one of the tree is in the tree, or what it is built from."""
     tops = {name for name in os.listdir(SOURCE) if not name.startswith(".")}
@@ -116,6 +134,7 @@ def readme():
 
 release()
 environment()
+installed()
 shipped()
 pictures()
 readme()
