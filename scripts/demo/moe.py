@@ -29,16 +29,18 @@ NICS = "    interfaces: [%s]\n" % ", ".join("{name: ocs%d, speed: %d, address: \
 
 
 def live(cluster, job, state):
-    """The heat map until the job has ended; on paper, once."""
+    """The heat map until the job has ended; on paper, once.  Of a job with ocs-moe-controller (STATE None) ocsd has it."""
+    words = ["ocsctl", "region", "show", "--matrix", state] if state else ["ocsctl", "show", "region", str(job)]
+
+    def ready():
+        return os.path.exists(state) if state else "achieved" in cluster.out(words)
+    cluster.until(lambda: ready() or cluster.job(job)["JobState"] != "RUNNING", 120, "the first layer")
     if not sys.stdout.isatty():
-        cluster.until(lambda: os.path.exists(state) or cluster.job(job)["JobState"] != "RUNNING", 60, "the first layer")
-        if os.path.exists(state):
-            show(cluster, "ocsctl region show --matrix %s" % state)
+        if ready():
+            show(cluster, " ".join(words))
         cluster.wait(job, seconds=120)
         return
-    cluster.until(lambda: os.path.exists(state), 60, "the first layer")
-    watch = subprocess.Popen(cluster.enter(["ocsctl", "region", "show", "--matrix", state, "--watch", "1"]),
-                             env=cluster.environment())
+    watch = subprocess.Popen(cluster.enter([*words, "--watch", "1"]), env=cluster.environment())
     try:
         cluster.wait(job, seconds=120)
     finally:
@@ -88,11 +90,7 @@ def train(cluster, mode, record):
         folder=cluster.dir, mode=mode))
     print("Submitted batch job %d: %s" % (job, WHAT[mode]), flush=True)
     cluster.running(job)
-    if own:
-        cluster.until(lambda: os.path.exists(os.path.join(out, "0")) and os.path.getsize(os.path.join(out, "0")), 60, "a pass")
-        show(cluster, "ocsctl show region %d" % job)
-    else:
-        live(cluster, job, state)
+    live(cluster, job, None if own else state)
     ended = cluster.wait(job)
     lines = [[json.loads(line) for line in open(os.path.join(out, str(r)), encoding="ascii")] for r in range(SERVERS)] \
         if os.path.exists(os.path.join(out, "0")) else []
