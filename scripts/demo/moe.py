@@ -33,14 +33,15 @@ def live(cluster, job, state):
     words = ["ocsctl", "region", "show", "--matrix", state] if state else ["ocsctl", "show", "region", str(job)]
 
     def ready():
-        return os.path.exists(state) if state else "achieved" in cluster.out(words)
+        return os.path.exists(state) if state else \
+            "achieved" in cluster.out(words, env={"OCS_CONF": cluster.yaml}, check=False)
     cluster.until(lambda: ready() or cluster.job(job)["JobState"] != "RUNNING", 120, "the first layer")
     if not sys.stdout.isatty():
         if ready():
             show(cluster, " ".join(words))
         cluster.wait(job, seconds=120)
         return
-    watch = subprocess.Popen(cluster.enter([*words, "--watch", "1"]), env=cluster.environment())
+    watch = subprocess.Popen(cluster.enter([*words, "--watch", "1"]), env=cluster.environment({"OCS_CONF": cluster.yaml}))
     try:
         cluster.wait(job, seconds=120)
     finally:

@@ -35,7 +35,7 @@ exec /usr/bin/python3 "$@"
 
 @pytest.fixture(scope="module")
 def cluster():
-    with living(RegionCluster, cubes=1, edge=2, tile=(2, 2, 2), servers=SERVERS, degree=DEGREE, mbit=MBIT, region_xpus=1,
+    with living(RegionCluster, cubes=1, edge=2, tile=(2, 2, 2), servers=SERVERS, regions=2, degree=DEGREE, mbit=MBIT, region_xpus=1,
                 delay_ms=1, apart=True, region_yaml=nics_yaml(DEGREE, MBIT) + "    change_ms: 1\n",
                 more_yaml="limits: {topologies_per_second: 200}\n") as made:
         for name, text in (("task", TASK), ("train", TRAIN)):
@@ -60,9 +60,10 @@ class Job:
         self.number = cluster.sbatch("-p", "moe", "--shape=ep:%d" % SERVERS, "--ntasks-per-node=1", *options, script=
                                      "srun -N%d --ntasks-per-node=1 %s; echo ENDED $?" % (SERVERS, command))
         cluster.running(self.number)
+        self.nodes = cluster.out(["scontrol", "show", "hostnames", cluster.job(self.number)["NodeList"]]).split()
 
     def optical(self):
-        """Bytes that have left by optical NICs."""
+        """Bytes that have left by optical NICs, of any job."""
         return sum(int(self.cluster.host(name, "cat", "/sys/class/net/ocs%d/statistics/tx_bytes" % p))
                    for name in self.cluster.region_nodes for p in range(DEGREE))
 
@@ -82,7 +83,7 @@ class Job:
         before = self.optical()
 
         def changed():
-            self.seen.add(tuple(sorted(map(tuple, self.cluster.patches()))))
+            self.seen.add(self.circuits())
             return len(self.seen) >= sets and self.optical() > before + 1000000
         self.cluster.until(changed, 120, lambda: "circuits that follow, not %d; %s" % (len(self.seen), self.text()))
 
@@ -96,8 +97,7 @@ class Job:
 
     def switch(self):
         """That of its region."""
-        node = self.cluster.out(["scontrol", "show", "hostnames", self.cluster.job(self.number)["NodeList"]]).split()[0]
-        return "region-%d" % (int(node[1:]) // SERVERS)
+        return "region-%d" % (int(self.nodes[0][1:]) // SERVERS)
 
     def circuits(self):
         switch = self.switch()
@@ -128,11 +128,10 @@ def kills(cluster, job):
     cluster.saved(job.number)
     cluster.kill("slurmctld")
     job.goes_on()
-    node = cluster.region_nodes[1]
-    cluster.stop_slurmd(node)
+    cluster.stop_slurmd(job.nodes[1])
     job.goes_on()
     cluster.start_slurmctld()
-    cluster.start_slurmd(node)
+    cluster.start_slurmd(job.nodes[1])
     cluster.wait_for_slurmctld()
     cluster.kill("ocsd")
     job.goes_on()
@@ -156,52 +155,89 @@ def sums_check(text, plain):
     assert len(sums) == 3 and re.findall("^sum .*", text, re.M)[:3] == sums, text
 
 
+class Program:
+    """A command for jobs, and what it says without circuits."""
+
+    def __init__(self, cluster, command):
+        self.cluster, self.command = cluster, command
+        plain = Job(cluster, command)
+        self.text = plain.ended()
+        assert plain.sent < 100000
+
+    def start(self, stop=None, moe=""):
+        """With circuits; until the file STOP is there, if it is said."""
+        return Job(self.cluster, "%s %s" % (self.command, stop or ""), "--ocs-moe" + moe)
+
+
 @pytest.fixture(scope="module")
-def program(cluster):
+def layers(cluster):
+    """MPI_Alltoallv of an Open MPI program."""
     if not shutil.which("mpicc") or not shutil.which("mpirun"):
         pytest.skip("Open MPI is not installed")
     path = cluster.path("layers")
     subprocess.run(["mpicc", "-O1", "-o", path, NET / "layers.c"], check=True)
-    return path
+    return Program(cluster, "%s %s %s 65536 3" % (cluster.path("task"), cluster.path("out", "mpi"), path))
 
 
-def test_mpi(cluster, program):
-    """MPI_Alltoallv of an Open MPI program, without circuits and with ones that follow."""
-    command = "%s %s %s 65536 3" % (cluster.path("task"), cluster.path("out", "mpi"), program)
-    plain = Job(cluster, command)
-    text = plain.ended()
-    assert plain.sent < 100000
+@pytest.fixture(scope="module")
+def training(cluster):
+    """all_to_all_single of a training with experts in PyTorch."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed"], check=False, capture_output=True).returncode:
+        pytest.skip("PyTorch is not installed")
+    return Program(cluster, "%s %s %s 3 3" % (cluster.path("train"), cluster.path("out", "torch"), NET / "experts_train.py"))
+
+
+def training_check(text, plain):
+    """Losses and weights are the same to the last bit."""
+    sums_check(text, plain)
+    assert re.findall("loss .*", text)[:3] == re.findall("loss .*", plain)
+
+
+def test_mpi(cluster, layers):
     stop = cluster.path("out", "stop")
-    job = Job(cluster, command + " " + stop, "--ocs-moe")
+    job = layers.start(stop)
     kills(cluster, job)
     pathlib.Path(stop).touch()
-    sums_check(job.ended(), text)
+    sums_check(job.ended(), layers.text)
     # circuits that stay
-    job = Job(cluster, command, "--ocs-moe=static")
+    job = layers.start(moe="=static")
     stand = job.circuits()
-    sums_check(job.ended(), text)
+    sums_check(job.ended(), layers.text)
     assert job.sent > 1000000 and stand
-    # MPI that is loaded at run time and privately
+
+
+def test_mpi_late(cluster, layers):
+    """MPI that is loaded at run time and privately."""
     subprocess.run(["mpicc", "-O1", "-shared", "-fPIC", "-Dmain=run", "-o", cluster.path("late.so"), NET / "layers.c"],
                    check=True)
     cluster.write("late.py", LATE)
-    job = Job(cluster, command.replace(program, "/usr/bin/python3 %s %s" % (cluster.path("late.py"), cluster.path("late.so"))),
-              "--ocs-moe")
-    assert re.findall("^sum .*", job.ended(), re.M) == re.findall("^sum .*", text, re.M) and job.sent > 1000000
+    late = "/usr/bin/python3 %s %s" % (cluster.path("late.py"), cluster.path("late.so"))
+    job = Job(cluster, layers.command.replace(cluster.path("layers"), late), "--ocs-moe")
+    assert re.findall("^sum .*", job.ended(), re.M) == re.findall("^sum .*", layers.text, re.M) and job.sent > 1000000
 
 
-def test_torch(cluster):
-    """all_to_all_single of a training with experts in PyTorch: losses and weights are the same to the last bit."""
-    if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed"], check=False, capture_output=True).returncode:
-        pytest.skip("PyTorch is not installed")
-    command = "%s %s %s 3 3" % (cluster.path("train"), cluster.path("out", "torch"), NET / "experts_train.py")
-    plain = Job(cluster, command)
-    text = plain.ended()
-    assert plain.sent < 100000
+def test_torch(cluster, training):
     stop = cluster.path("out", "stop.torch")
-    job = Job(cluster, command + " " + stop, "--ocs-moe")
+    job = training.start(stop)
     kills(cluster, job)
     pathlib.Path(stop).touch()
-    done = job.ended()
-    sums_check(done, text)
-    assert re.findall("loss .*", done)[:3] == re.findall("loss .*", text)
+    training_check(job.ended(), training.text)
+
+
+def test_two_regions(cluster, layers, training):
+    """Both programs at once, each in a region of its own: circuits of both follow, and ocsd dies under both."""
+    stops = [cluster.path("out", "stop.%s" % name) for name in ("one", "other")]
+    jobs = layers.start(stops[0]), training.start(stops[1])
+    assert {job.switch() for job in jobs} == {"region-0", "region-1"}
+    for job in jobs:
+        job.follows(sets=2)
+    cluster.kill("ocsd")
+    for job in jobs:
+        job.goes_on(2)
+    cluster.start_ocsd()
+    for job in jobs:
+        job.goes_on(2)
+    for stop in stops:
+        pathlib.Path(stop).touch()
+    sums_check(jobs[0].ended(), layers.text)
+    training_check(jobs[1].ended(), training.text)
