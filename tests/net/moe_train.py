@@ -102,12 +102,15 @@ def train(config, group, run, out):
         loss = torch.nn.functional.cross_entropy(scores, window[:, -1])
         optimiser.zero_grad()
         (loss + BALANCE * balance).backward()
+        experts = group.moe.stats()["circuits"]
         gradient = group.all_reduce(torch.cat([p.grad.flatten() for p in shared])) / group.ranks
         for p, part in zip(shared, gradient.split([p.numel() for p in shared])):
             p.grad.copy_(part.view_as(p))
         optimiser.step()
         mean = group.all_gather(loss.detach()).sum().item() / group.ranks
-        print(json.dumps({"run": run, "pass": number, "loss": mean.hex(), "about": round(mean, 4),
+        # what went by circuits although no plan was for it
+        outside = group.moe.stats()["circuits"] - experts
+        print(json.dumps({"run": run, "pass": number, "outside": outside, "loss": mean.hex(), "about": round(mean, 4),
                           "seconds": time.monotonic() - start, "sending": group.seconds, **group.moe.stats()}),
               file=out, flush=True)
     return list(zip(*(layer.record for layer in model.layers)))

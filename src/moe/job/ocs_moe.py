@@ -92,6 +92,10 @@ class Moe:
         """The same from the lines of ocs_moe_plan."""
         return self._check(self.lib.ocs_moe_plan(self.moe, text.encode(), each, wait_ms))
 
+    def packets(self):
+        """Nothing goes by circuits until the next plan; they stay connected."""
+        self._check(self.lib.ocs_moe_ways(self.moe, None, 0))
+
     def broadcast(self, data=None):
         """Bytes of rank 0, to all; others give nothing."""
         def once(part, size):
@@ -139,11 +143,12 @@ class Moe:
 
 class Controller:
     """Plans of the controller of a job: rank 0 asks it at PATH (None: where spank_ocs has it), all ranks take its
-    answer.  All ranks call it before each all-to-all of a training.  Without a controller, or while it is gone, all stays
-    as it is."""
+    answer.  All ranks call it before each all-to-all of a training.  While it is gone the last plan is used again; without
+    one, all stays as it is.  Returns whether there is a plan.  It is for this all-to-all: afterwards circuits may be cut,
+    and what follows has to go by packets (Moe.packets) until the next one."""
 
     def __init__(self, moe, path=None, each=1):
-        self.moe, self.each, self.lines = moe, each, None
+        self.moe, self.each, self.lines, self.last = moe, each, None, b""
         folder, group = os.environ.get("SLURM_OCS_MOE_SOCKETS"), os.environ.get("SLURM_OCS_MOE_GROUP")
         self.path = path or os.environ.get("OCS_MOE_PLAN") or (folder and group and "%s/plan.%s" % (folder, group))
 
@@ -157,12 +162,14 @@ class Controller:
 
     def __call__(self, layer, microbatch, backward, second):
         text = self._ask(layer, microbatch, backward, second)
-        if text:
+        if text or self.last:
             # circuits of the plan before may be gone: the answer itself goes by packets
-            self.moe.lib.ocs_moe_ways(self.moe.moe, None, 0)
-        text = self.moe.broadcast(text)
+            self.moe.packets()
+        text = self.moe.broadcast(text) or self.last
         if text:
             self.moe.plan_text(text.decode(), self.each)
+        self.last = text
+        return bool(text)
 
     def _ask(self, *step):
         """The answer, which begins with "#" so that it is not empty; b"": there is none."""

@@ -11,7 +11,7 @@ functions on tensors in host memory.
 
 Backward, the gradient of `combine` takes the way of `dispatch`, and that of `dispatch` the way back, so that one
 matrix describes all four.  Before each all-to-all `steer(layer, microbatch, backward, second)` is called, which may be an
-ocs_moe.Controller.  All ranks call everything in the same order."""
+ocs_moe.Controller; if it returns true, circuits are for this all-to-all only, and everything else goes by packets.  All ranks call everything in the same order."""
 
 import torch
 
@@ -63,13 +63,15 @@ class Group:
         return self.all_gather(counts)
 
     def _step(self, tensor, send, receive, layer, microbatch, backward, second):
-        if self.steer:
-            self.steer(layer, microbatch, backward, second)
+        planned = self.steer and self.steer(layer, microbatch, backward, second)
         if self.gates:
             self.gates.begin(layer, microbatch, backward, second)
         out = self._exchange(tensor, send, receive)
         if self.gates:
             self.gates.end(layer, microbatch, backward, second)
+        if planned:
+            # from now on its circuits may be cut, and sums and gates of all ranks would wait for them
+            self.moe.packets()
         self.seconds += self.moe.seconds
         return out
 
