@@ -339,6 +339,8 @@ static int run_events(struct step_run *run)
 	while (run->left > 0 && !run->failed) {
 		double next = ocs_flownet_next(run->net), timer = ocs_queue_next(&run->queue);
 
+		if (run->request->watch)
+			run->request->watch(run->request->context, run->net);
 		if (timer < next)
 			next = timer;
 		if (isinf(next))

@@ -40,13 +40,18 @@ struct ocs_netsim_result {
 	long events, solves;
 };
 
+/* Called at each event, after rates have been shared out and before time goes on. */
+typedef void ocs_netsim_watch(void *context, struct ocs_flownet *net);
+
 struct ocs_netsim_request {
 	struct ocs_netsim_fabric *fabric;
 	const struct ocs_netsim_job *jobs;
 	int njobs;
 	enum ocs_netsim_algorithm algorithm;
-	double tolerance; /* flow.h */
-	double sample_ms; /* how often to look at the links; 0: never */
+	double tolerance;	 /* flow.h */
+	double sample_ms;	 /* how often to look at the links; 0: never */
+	ocs_netsim_watch *watch; /* NULL: none */
+	void *context;		 /* of watch */
 };
 
 /* Runs all jobs to their ends.  Graphs are ones that ocs_netsim_graph_check accepts.  Returns the

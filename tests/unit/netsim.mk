@@ -11,4 +11,8 @@ check_PROGRAMS += test_netsim_flow
 test_netsim_flow_SOURCES = netsim/test_netsim_flow.c netsim/flow_replay.c netsim/flow_replay.h
 test_netsim_flow_LDADD = $(NETSIM) $(CMOCKA_LIBS) -lm
 
+check_PROGRAMS += test_netsim_step
+test_netsim_step_SOURCES = netsim/test_netsim_step.c
+test_netsim_step_LDADD = $(NETSIM) $(CMOCKA_LIBS) -lm
+
 dist_check_SCRIPTS += netsim/test_netsim_judges.py netsim/test_netsim.py
