@@ -230,7 +230,57 @@ static int point_add(struct comparison *c, struct ocs_compare_point *point, cons
 	point->circuits_ms = step_simulate(c, "topoopt strategy:best", rate, speed);
 	point->packets_ms =
 		point->circuits_ms < 0 ? -1 : step_simulate(c, "fat-tree", equal, speed);
+	point->pays = point->packets_ms >= point->circuits_ms * PAYS;
 	return point->packets_ms < 0 ? -1 : 0;
+}
+
+/* "circuits pay up to 40 Gb/s of these rates": all up to there; else one by one. */
+static void at_rates_write(struct ocs_compare *compare)
+{
+	struct ocs_text text = { 0 };
+	char *said;
+	bool all = true;
+
+	for (int i = 0; i < compare->nrates; i++) {
+		const struct ocs_compare_point *point = &compare->rates[i];
+
+		all = all && (point->pays || point->factor > compare->break_even);
+		if (point->pays)
+			ocs_text_add(&text, "%s%g", text.length ? ", " : "", point->factor);
+	}
+	said = ocs_text_take(&text);
+	if (compare->break_even <= 0)
+		snprintf(compare->at_rates, sizeof(compare->at_rates),
+			 "circuits pay at none of these rates");
+	else if (all)
+		snprintf(compare->at_rates, sizeof(compare->at_rates),
+			 "circuits pay up to %g Gb/s of these rates", compare->break_even);
+	else
+		snprintf(compare->at_rates, sizeof(compare->at_rates),
+			 "of these rates circuits pay at %s Gb/s only", said);
+	free(said);
+}
+
+/* What would turn the decision about planned circuits at the rate that was asked for. */
+static void turns_write(struct comparison *c)
+{
+	struct ocs_compare *compare = c->compare;
+	bool pays = row_find(compare, "topoopt")->gain >= PAYS;
+	struct ocs_text text = { 0 };
+	char *said;
+
+	for (int i = 0; i < compare->nchanges; i++) {
+		const struct ocs_compare_point *change = &compare->changes[i];
+
+		if (change->pays != pays)
+			ocs_text_add(&text, "%s%s x %g", text.length ? ", " : "", change->what,
+				     change->factor);
+	}
+	said = ocs_text_take(&text);
+	if (*said)
+		snprintf(compare->turns, sizeof(compare->turns),
+			 "planned circuits would %s with: %s", pays ? "not pay" : "pay", said);
+	free(said);
 }
 
 /* Every rate of the table, from slow to fast as it stands there. */
@@ -244,7 +294,7 @@ static int rates_make(struct comparison *c)
 
 		if (point_add(c, point, "rate", gbps, rate, rate_equal(c, rate), 1))
 			return -1;
-		if (point->packets_ms >= point->circuits_ms * PAYS && gbps > compare->break_even)
+		if (point->pays && gbps > compare->break_even)
 			compare->break_even = gbps;
 	}
 	return 0;
@@ -280,6 +330,17 @@ static void values_set(struct ocs_compare *compare, double budget)
 	}
 }
 
+static const struct ocs_compare_row *row_cheapest(const struct ocs_compare *compare)
+{
+	const struct ocs_compare_row *found = &compare->rows[0];
+
+	for (int i = 1; i < compare->nrows; i++) {
+		if (compare->rows[i].dollars < found->dollars)
+			found = &compare->rows[i];
+	}
+	return found;
+}
+
 static void verdict_write(struct comparison *c, double budget)
 {
 	struct ocs_compare *compare = c->compare;
@@ -308,7 +369,15 @@ static void verdict_write(struct comparison *c, double budget)
 	packets = circuits->gain * circuits->step_ms;
 	if (budget > 0 && !best)
 		snprintf(compare->verdict, sizeof(compare->verdict),
-			 "nothing is to be had for $%.0f", budget);
+			 "nothing is to be had for $%.0f: the cheapest fabric, %s, costs $%.0f",
+			 budget, row_cheapest(compare)->name, row_cheapest(compare)->dollars);
+	else if (circuits->gain >= PAYS && !compare->pays)
+		snprintf(
+			compare->verdict, sizeof(compare->verdict),
+			"no circuit switch is to be had for $%.0f: circuits cost $%.0f, where a step is "
+			"%.2f times as fast as on a fat-tree of equal cost; fastest within the budget: "
+			"%s; a lower --rate costs less",
+			budget, circuits->dollars, circuits->gain, best->name);
 	else if (compare->pays)
 		snprintf(compare->verdict, sizeof(compare->verdict),
 			 "circuits pay: a step%s%s is %.2f times as fast as on a fat-tree of equal "
@@ -320,9 +389,11 @@ static void verdict_write(struct comparison *c, double budget)
 	else
 		snprintf(compare->verdict, sizeof(compare->verdict),
 			 "no circuit switch pays here: a fat-tree of equal cost (%.4g Gb/s an "
-			 "interface) takes %.4g ms a step, circuits %.4g ms%s%s",
-			 equal, packets, circuits->step_ms,
-			 budget > 0 ? "; fastest within the budget: " : "",
+			 "interface) takes %.*f ms a step, circuits %.*f ms%s%s",
+			 equal, packets < 1000, packets,
+			 packets<1000, circuits->step_ms, budget> 0 ?
+				 "; fastest within the budget: " :
+				 "",
 			 budget > 0 ? best->name : "");
 }
 
@@ -362,9 +433,7 @@ static int table_check(const struct ocs_optimise_request *request,
 		       const struct ocs_cost_table *table, struct ocs_error *err)
 {
 	if (!ocs_cost_rate_find(table, request->rate))
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s has no prices for %g Gb/s; give --rate or --costs",
-				     table->source, request->rate * 8 / 1e9);
+		return ocs_cost_rate_refuse(table, request->rate, err);
 	if (!ocs_cost_fabric_find(table, "ideal") || !ocs_cost_fabric_find(table, "topoopt"))
 		return ocs_error_set(err, OCS_USAGE, "%s has no fabrics ideal and topoopt",
 				     table->source);
@@ -393,6 +462,8 @@ int ocs_compare_make(const struct ocs_optimise_request *request, struct ocs_nets
 	if (!rc) {
 		values_set(compare, budget);
 		verdict_write(&c, budget);
+		at_rates_write(compare);
+		turns_write(&c);
 	}
 	for (int i = 0; i < c.ngraphs && !graph; i++)
 		ocs_netsim_graph_destroy(c.graphs[i]);

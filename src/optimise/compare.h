@@ -35,6 +35,7 @@ struct ocs_compare_point {
 	char what[48];
 	double factor;
 	double circuits_ms, packets_ms;
+	bool pays;
 };
 
 #define OCS_COMPARE_ROWS_MAX 16
@@ -50,6 +51,10 @@ struct ocs_compare {
 	double break_even; /* Gb/s: the highest of these rates at which circuits pay, 0: none */
 	bool pays;
 	char verdict[256];
+	char at_rates[128]; /* at which of the rates circuits pay: a line */
+	char turns
+		[256]; /* the changes under which planned circuits pay and otherwise do not, or the
+			     * other way round; "": none */
 	double tolerance; /* of the simulation */
 };
 

@@ -288,6 +288,21 @@ const struct ocs_cost_rate *ocs_cost_rate_find(const struct ocs_cost_table *tabl
 	return NULL;
 }
 
+int ocs_cost_rate_refuse(const struct ocs_cost_table *table, double rate, struct ocs_error *err)
+{
+	struct ocs_text rates = { 0 };
+	char *names;
+
+	for (int i = 0; i < table->nrates; i++)
+		ocs_text_add(&rates, "%s%g", i ? ", " : "", table->rates[i].rate * 8 / 1e9);
+	names = ocs_text_take(&rates);
+	ocs_error_set(err, OCS_USAGE,
+		      "%s has no prices for %g Gb/s, but for %s; give --rate or --costs",
+		      table->source, rate * 8 / 1e9, names);
+	free(names);
+	return -1;
+}
+
 const struct ocs_cost_fabric *ocs_cost_fabric_find(const struct ocs_cost_table *table,
 						   const char *name)
 {

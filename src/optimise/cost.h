@@ -67,6 +67,8 @@ void ocs_cost_destroy(struct ocs_cost_table *table);
 
 /* The prices for RATE (bytes per second), or NULL. */
 const struct ocs_cost_rate *ocs_cost_rate_find(const struct ocs_cost_table *table, double rate);
+/* -1 with ERR (OCS_USAGE): TABLE has no prices for RATE, and which it has. */
+int ocs_cost_rate_refuse(const struct ocs_cost_table *table, double rate, struct ocs_error *err);
 const struct ocs_cost_fabric *ocs_cost_fabric_find(const struct ocs_cost_table *table,
 						   const char *name);
 /* $ and W of FABRIC for SERVERS of them with INTERFACES each, at RATE. */

@@ -4,6 +4,7 @@
 #include "src/ocsctl/cmd/advise_fabric.h"
 
 #include <json-c/json.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static struct json_object *points_json(const struct ocs_compare_point *points, i
 		json_object_object_add(one, "factor", number_json(points[i].factor));
 		json_object_object_add(one, "circuits_ms", number_json(points[i].circuits_ms));
 		json_object_object_add(one, "packets_ms", number_json(points[i].packets_ms));
+		json_object_object_add(one, "pays", json_object_new_boolean(points[i].pays));
 		json_object_array_add(list, one);
 	}
 	return list;
@@ -170,12 +172,11 @@ static void print_text(const struct ocs_compare *compare, const char *machine,
 	printf("%s\n\n", compare->verdict);
 	print_rows(compare);
 	print_points("RATE|>CIRCUITS MS|>EQUAL COST MS|>RATIO", compare->rates, compare->nrates);
-	if (compare->break_even > 0)
-		printf("circuits pay up to %g Gb/s of these rates\n", compare->break_even);
-	else
-		puts("circuits pay at none of these rates");
+	puts(compare->at_rates);
 	print_points("CHANGE|>CIRCUITS MS|>EQUAL COST MS|>RATIO", compare->changes,
 		     compare->nchanges);
+	if (*compare->turns)
+		puts(compare->turns);
 	printf("\nassumed: %s\n", machine);
 	print_simulated(compare);
 	printf("steps are simulated with a tolerance of %g\n", compare->tolerance);
@@ -188,7 +189,7 @@ static int budget_read(const char *text, double *budget, struct ocs_error *err)
 	char *end;
 
 	*budget = text ? strtod(text, &end) : 0;
-	if (text && (end == text || *end || !(*budget > 0)))
+	if (text && (end == text || *end || !(*budget > 0 && isfinite(*budget))))
 		return ocs_error_set(err, OCS_USAGE, "--budget=%.40s is no amount of dollars",
 				     text);
 	return 0;
@@ -454,7 +455,7 @@ int ocs_ctl_advise_costs(const struct ocs_ctl_args *args, struct ocs_error *err)
 		   steps_check(args->steps, table, err)) {
 		/* said */
 	} else if (!(rate = ocs_cost_rate_find(table, bytes))) {
-		ocs_error_set(err, OCS_USAGE, "%s has no prices for %s", table->source, args->rate);
+		ocs_cost_rate_refuse(table, bytes, err);
 	} else {
 		rows = json_object_new_array();
 		for (int i = 0; i < table->nfabrics; i++)

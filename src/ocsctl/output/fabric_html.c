@@ -94,6 +94,15 @@ static void points_add(struct ocs_text *page, const char *heading,
 	ocs_text_add(page, "</table>\n");
 }
 
+static void line_add(struct ocs_text *page, const char *line)
+{
+	if (!*line)
+		return;
+	ocs_text_add(page, "<p>");
+	ocs_text_xml(page, line);
+	ocs_text_add(page, "</p>\n");
+}
+
 char *ocs_ctl_fabric_html(const struct ocs_compare *compare, const char *title, const char *machine,
 			  const struct ocs_cost_table *table)
 {
@@ -116,7 +125,9 @@ char *ocs_ctl_fabric_html(const struct ocs_compare *compare, const char *title, 
 	bars_add(&page, compare, 0);
 	ocs_text_add(&page, "</svg>\n");
 	points_add(&page, "Rates", compare->rates, compare->nrates, " Gb/s");
+	line_add(&page, compare->at_rates);
 	points_add(&page, "If something were otherwise", compare->changes, compare->nchanges, "");
+	line_add(&page, compare->turns);
 	ocs_text_add(&page, "<h2>Assumptions</h2>\n<ul><li>");
 	ocs_text_xml(&page, machine);
 	ocs_text_add(&page, "</li><li>steps are simulated with a tolerance of %g</li>",

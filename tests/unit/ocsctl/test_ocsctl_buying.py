@@ -3,6 +3,7 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """doc/buying.md, its commands run as they stand there; published ratios; refusals of advise fabric
 and advise costs.  TAP on stdout."""
+import difflib
 import html.parser
 import json
 import os
@@ -42,13 +43,17 @@ def tutorial():
         page = handle.read()
     with open(os.path.join(work.name, "quote.yaml"), "w", encoding="utf-8") as handle:
         handle.write(re.search(r"```yaml\n(.*?)```", page, re.S).group(1))
-    commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.S) for line in block.splitlines()]
-    result("the tutorial has its commands", len(commands) == 10, commands)
+    commands = dict(re.findall(r"```sh\n([^\n]*)\n```\n\n```text\n(.*?)```", page, re.S))
+    result("the tutorial has its commands", len(commands) == page.count("```sh") == 10, commands)
     said = {}
-    for command in commands:
+    for command, shown in commands.items():
         done = run(command)
         said[command] = done.stdout
         result(command, done.returncode == 0 and done.stdout and not done.stderr, done.stderr)
+        more = shown.endswith("\n...\n")
+        lines, seen = shown.splitlines()[:-1 if more else None], done.stdout.splitlines()
+        result("prints what the page says", seen[:len(lines)] == lines and more == (len(seen) > len(lines)),
+               "\n".join(difflib.unified_diff(lines, seen, "page", "now", lineterm="")))
     bert = next(text for command, text in said.items() if " bert " in command)
     resnet = next(text for command, text in said.items() if " resnet50 " in command)
     result("circuits pay for bert", bert.startswith("circuits pay: "), bert)
@@ -140,6 +145,35 @@ def published():
     result("and 2.8 times as fast as at equal cost", rates and abs(sum(rates) / len(rates) / 2.8 - 1) < 0.2, rates)
 
 
+def budgets():
+    """What a budget leaves: nothing, an expander alone, or all."""
+    for dollars, says in (
+            (100, "nothing is to be had for $100: the cheapest fabric, expander, costs $11712"),
+            (18000, "no circuit switch is to be had for $18000: circuits cost $18912, where a step is "),
+            (18912, "circuits pay: a step is ")):
+        answer = got("ocsctl advise fabric bert --servers 8 --rate 40G --budget %d" % dollars)
+        within = [row["fabric"] for row in answer["fabrics"] if row["dollars"] <= dollars]
+        result("$%d" % dollars, answer.get("verdict", "").startswith(says) and answer["pays"] == ("topoopt" in within),
+               (answer.get("verdict"), within))
+
+
+def claims():
+    """What the page says of rates, gains and measured times besides."""
+    with open(os.path.join(SOURCE, "doc/buying.md"), encoding="utf-8") as handle:
+        page = " ".join(handle.read().split())
+    rates = [point["packets_ms"] / point["circuits_ms"]
+             for point in got("ocsctl advise fabric dlrm --servers 16 --degree 4 --rate 100G").get("rates", [])]
+    result("dlrm at all rates", rates and "circuits are %.1f to %.1f times as fast as packets of equal cost at 10 to 200 Gb/s, %.1f in the mean" % (
+        min(rates), max(rates), sum(rates) / len(rates)) in page, rates)
+    answer = got("ocsctl advise fabric mixtral-8x7b --servers 16 --rate 400G --costs mfabric")
+    gain = {row["fabric"]: row["gain"] for row in answer["fabrics"]}
+    result("mixtral", gain and "circuits that stay gain %.0f %% and those of a region lose %.0f %%" % (
+        100 * (gain["topoopt"] - 1), 100 * (1 - gain["mfabric"])) in page, gain)
+    shown = run("ocsctl advise fabric mixtral-8x7b --servers 16 --rate 400G --costs mfabric").stdout
+    result("where a decision turns", "of these rates circuits pay at 400, 800 Gb/s only\n" in shown and
+           "planned circuits would not pay with: price of circuits x 2\n" in shown, shown)
+
+
 def circuits_that_change():
     """The rows of Opus and mFabric: what ocs-netsim says of the same step."""
     answer = got("ocsctl advise fabric mixtral-8x7b --servers 16 --rate 400G --costs mfabric")
@@ -175,7 +209,9 @@ def refusals():
         handle.write("costs: c\nassumptions: []\nrates:\n- {rate: 100}\nfabrics: []\n")
     for command, wanted in (
             ("advise fabric", "one of MODEL, a recorded step and --graph FILE is needed"),
-            ("advise fabric bert --servers 2 --rate 30G", "has no prices for 30 Gb/s"),
+            ("advise fabric bert --servers 2 --rate 30G", "has no prices for 30 Gb/s, but for 10, 25, 40, 100, 200; give --rate or --costs"),
+            ("advise costs --servers 2 --degree 2 --rate 30G", "has no prices for 30 Gb/s, but for 10, 25"),
+            ("advise fabric bert --servers 2 --budget 1e999", "--budget=1e999 is no amount of dollars"),
             ("advise fabric bert --servers 2 --budget much", "is no amount of dollars"),
             ("advise fabric bert --servers 2 --costs ./bad.yaml", 'bad.yaml:4: a rate needs the key "prices"'),
             ("advise costs --servers 2 --degree 2 --costs none", "there are no costs 'none'"),
@@ -197,6 +233,8 @@ pictures()
 report()
 ratios()
 published()
+budgets()
+claims()
 circuits_that_change()
 simulator()
 refusals()
