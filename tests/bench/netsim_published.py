@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
-"""TopoOpt's figures 11 to 17, 27 and 28 with ocs-netsim, beside what the paper says, as the tables of
+"""TopoOpt's figures 10 to 17, 27 and 28 with ocs-netsim, beside what the paper says, as the tables of
 doc/netsim-published.md; assumptions: what does not agree, and what else must be assumed so that it does.
 
     netsim_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [--graphs FOLDER] [FIGURE ...]
@@ -143,6 +143,44 @@ def dedicated(folder, degree, published):
         print("| %s | mean | | | | | | | **%.2f** (%s) | **%.2f** (%s) |" % (
             (name, sum(ratios) / len(ratios), published[name][0], sum(over) / len(over), published[name][1])))
         sys.stdout.flush()
+
+
+# A transceiver, an interface at half of its list price, a switch port: table 2 of the paper
+PRICES = {10: (20, 92.5, 94), 25: (39, 92.5, 144), 40: (39, 177, 144), 100: (99, 339, 187), 200: (198, 407.5, 374)}
+
+
+def costs(folder, interface, fibre):
+    """{rate: {fabric: times as dear as planned circuits on patch panels}} at 4394 servers.  INTERFACE: times the
+    price of above; FIBRE: fibres of an interface that has no packet switch."""
+    path, found = os.path.join(folder, "costs.yaml"), {}
+    with open(path, "w") as handle:
+        handle.write("costs: paper\nassumptions: []\nprices: {ocs_port: 520, patch_port: 100, splitter: 25, fibre: 150}\nrates:\n")
+        for rate, (transceiver, nic, port) in PRICES.items():
+            handle.write("- {rate: %dG, prices: {nic: %g, transceiver: %g, port_transceiver: %g, switch_port: %g}}\n" % (
+                rate, nic * interface, transceiver, transceiver, port))
+        handle.write("fabrics:\n")
+        for name, parts in (("ideal", "port_transceiver: 5, switch_port: 5, fibre: 3"),
+                            ("oversubscribed", "port_transceiver: 3, switch_port: 3, fibre: 2"),
+                            ("ocs", "ocs_port: 1, fibre: %g" % fibre),
+                            ("patch", "patch_port: 2, splitter: 1, fibre: %g" % fibre), ("expander", "fibre: %g" % fibre)):
+            handle.write("- {name: %s, parts: [{nic: 1, transceiver: 1, %s}]}\n" % (name, parts))
+    for rate in PRICES:
+        done = subprocess.run([ARGS.ocsctl, "advise", "costs", "--costs", path, "--servers", "4394", "--degree", "4", "--rate",
+                               "%dG" % rate, "--json"], text=True, capture_output=True, check=True)
+        dollars = {row["fabric"]: row["dollars"] for row in json.loads(done.stdout)["fabrics"]}
+        found[rate] = {name: cost / dollars["patch"] for name, cost in dollars.items()}
+    return found
+
+
+def figure_10(folder):
+    print("| costs over planned circuits on patch panels | 10G | 25G | 40G | 100G | 200G | mean |\n" + "|---" * 7 + "|")
+    for words, interface, fibre in (("", 1, 1), (", half a fibre", 1, .5), (", interfaces at list price", 2, 1)):
+        found = costs(folder, interface, fibre)
+        for name, published in (("ideal", "3.2"), ("oversubscribed", ""), ("ocs", "1.33"), ("expander", "")):
+            row = [found[rate][name] for rate in PRICES]
+            known = ["%.2f (3.0)" % cell if name == "ideal" and rate == 100 else "%.2f" % cell for rate, cell in zip(PRICES, row)]
+            print("| %s%s | %s | **%.2f**%s |" % (name, words, " | ".join(known), sum(row) / len(row),
+                                                " (%s)" % published if published else ""))
 
 
 def figure_11(folder):
@@ -385,7 +423,7 @@ def figure_17_assumptions(folder, line):
                  "with forwarding, circuits follow the clock", then / without)
 
 
-FIGURES = {"11": figure_11, "12": figure_12, "14": figure_14, "16": figure_16, "17": figure_17, "27": figure_27,
+FIGURES = {"10": figure_10, "11": figure_11, "12": figure_12, "14": figure_14, "16": figure_16, "17": figure_17, "27": figure_27,
            "28": figure_28, "assumptions": figure_assumptions}
 
 

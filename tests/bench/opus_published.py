@@ -4,8 +4,9 @@
 """Opus's figures 10 to 14 with ocs-netsim, and their costs, beside what is published, as the tables of
 doc/netsim-published.md.
 
-    opus_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [FIGURE ...]    (10 11 12 13 14 oracle assumptions)
+    opus_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [FIGURE ...]    (10 11 12 13 14 oracle computation assumptions)
 
+Computation: the figures with computation that follows from the published model and accelerators, not fitted.
 Assumptions: as many micro-batches as stages, as on the paper's test bed, and changes that nothing hides; one
 micro-batch, gradients sent behind the backward pass, and tensor parallelism that takes time.
 
@@ -228,6 +229,36 @@ def figure_oracle():
             "%.4f s" % (run(graph, "opus %s change:%dms phases:provisioned" % (line, change)) / 1e3), ahead)
 
 
+def forward_derived(attention, micro):
+    """The ms of a micro-batch's forward pass in a stage of the oracle, where all GPUs compute at their published
+    989 TFLOPS: two FLOPs per weight and token, and ATTENTION times four for each width and token before."""
+    tokens = BATCH / 2 / micro * SEQUENCE
+    return tokens * (2 * PARAMETERS + attention * 4 * LAYERS * WIDTH * SEQUENCE) / 2 / 2 / (H200[3] * 1e9)
+
+
+def figure_computation():
+    global FORWARD
+    fitted = FORWARD
+    points = ((H200, 4, 100), (GB200, 4, 10), (H200, 16, 10), (GB200, 16, 10))
+    table("computation", "a step of known length", "published", "weights' TFLOPS of a GPU", "12: 128 H200, 100 ms", "published",
+          "13: 512 GB200, 10 ms", "published", "14: 512 H200", "published", "14: 2048 GB200", "published")
+    for name, forward in (("fitted", fitted), ("weights alone", forward_derived(0, MICRO)),
+                          ("and attention to tokens before", forward_derived(.5, MICRO)),
+                          ("and attention to all", forward_derived(1, MICRO))):
+        FORWARD = forward
+        step = run(step_graph(2, 2, FORWARD, *traffic(2, 2)), "rail degree:2 rate:400G latency:1us")
+        clusters = [(Cluster(kind, dp), change) for kind, dp, change in points]
+        over = [100 * (cluster.opus(change, "provisioned") / cluster.packets() - 1) for cluster, change in clusters]
+        row(name, "%.2f s" % (step / 1e3), "62.24", "%.0f" % (989 * forward_derived(0, MICRO) / forward),
+            *(cell for pair in zip(("%+.2f %%" % each for each in over), (5.31, 2.49, 6.62, 11.22)) for cell in pair))
+    FORWARD = fitted
+    print()
+    table("one micro-batch, computation", "a step of known length", "published")
+    for name, attention in (("weights alone", 0), ("and attention to tokens before", .5)):
+        step = OneBatch(H200, 2, 2, 50, 2).opus(forward_derived(attention, 1), 0, "on-demand")
+        row(name, "%.2f s" % (step / 1e3), "62.24")
+
+
 def alternating(native, changes):
     """A step of an emulation: its phases of pipeline and data parallelism alternate, CHANGES of them,
     with computation between; the last one is followed by the first of the next step."""
@@ -391,7 +422,7 @@ def figure_one_batch(known):
             against, "%+.2f %%" % published, *cells)
 
 
-FIGURES = {"oracle": figure_oracle, "10": figure_10, "11": figure_11, "12": figure_12, "13": figure_13, "14": figure_14,
+FIGURES = {"oracle": figure_oracle, "computation": figure_computation, "10": figure_10, "11": figure_11, "12": figure_12, "13": figure_13, "14": figure_14,
            "assumptions": figure_assumptions}
 
 
@@ -405,7 +436,8 @@ def main():
     with tempfile.TemporaryDirectory() as FOLDER:
         FORWARD = oracle_forward()
         for figure in ARGS.figure or FIGURES:
-            print("\n### %s\n" % {"oracle": "A step of known length", "assumptions": "Assumptions"}.get(figure, "Figure " + figure))
+            print("\n### %s\n" % {"oracle": "A step of known length"}.get(
+                figure, figure.capitalize() if figure.isalpha() else "Figure " + figure))
             FIGURES[figure]()
 
 

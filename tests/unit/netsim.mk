@@ -15,4 +15,4 @@ check_PROGRAMS += test_netsim_step
 test_netsim_step_SOURCES = netsim/test_netsim_step.c
 test_netsim_step_LDADD = $(NETSIM) $(CMOCKA_LIBS) -lm
 
-dist_check_SCRIPTS += netsim/test_netsim_judges.py netsim/test_netsim.py
+dist_check_SCRIPTS += netsim/test_netsim_judges.py netsim/test_netsim.py netsim/test_netsim_published.py
