@@ -3,11 +3,13 @@
 """Prolog and Epilog of the site run besides spank_ocs, and take as long as they like."""
 
 import os
+import time
 
 import pytest
 
 SCRIPT = """#!/bin/bash
 while [ -e {0}/hang ] || [ -e {0}/hang.$SLURMD_NODENAME ]; do sleep 0.1; done
+touch {0}/ended.$SLURMD_NODENAME.$SLURM_JOB_ID
 """
 SHAPE = "--shape=4x2x2"
 
@@ -77,6 +79,35 @@ def test_job_cancelled_while_a_prolog_hangs(site, scripts):
     assert site.state(job) == "CANCELLED" and lit(site)
     assert site.makes() == before + 2 * 16
     assert not site.out(["sinfo", "-h", "-N", "-t", "drain,down", "-o", "%N"])
+
+
+def test_slurmd_killed_in_a_prolog(site, scripts):
+    """After ocsd has said that the job is ready: no slurmd knows of the prolog any more, and Slurm would wait for its end until
+    the job's time is over."""
+    (scripts / "prolog/hang.n3").touch()
+    job = site.sbatch(SHAPE, "--requeue", script="hostname")
+    site.until(lambda: site.job(job)["Reason"] == "Prolog" and lit(site), 30, lambda: site.job(job))
+    site.until(lambda: "prolog:   Slurm waits" in explained(site, job), 30, lambda: explained(site, job))
+    time.sleep(1)
+    site.stop_slurmd("n3")
+    (scripts / "prolog/hang.n3").unlink()
+    site.start_slurmd("n3")
+    site.until(lambda: site.job(job)["Restarts"] == "1", 60, lambda: site.job(job))
+    assert "slurmd of n3 was started anew during the prolog" in site.job(job)["AdminComment"], site.job(job)
+    assert site.wait(job) == "COMPLETED"
+
+
+def test_slurmd_restarted_beside_a_prolog(site, scripts):
+    """That of a node whose prolog has ended: the job waits for the others, and runs."""
+    (scripts / "prolog/hang.n3").touch()
+    job = site.sbatch(SHAPE, "--requeue", script="hostname")
+    site.until((scripts / ("prolog/ended.n2.%d" % job)).exists, 30, lambda: site.job(job))
+    time.sleep(1)       # until slurmctld has heard of it
+    site.stop_slurmd("n2")
+    site.start_slurmd("n2")
+    time.sleep(15)
+    (scripts / "prolog/hang.n3").unlink()
+    assert site.wait(job) == "COMPLETED" and site.job(job)["Restarts"] == "0", site.job(job)
 
 
 def test_script_that_slurm_does_not_hold_back(site, scripts):

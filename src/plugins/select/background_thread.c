@@ -336,6 +336,7 @@ static void jobs_look(struct look *look)
 		}
 	}
 	look->write |= ocs_select_lost_any();
+	look->write |= ocs_select_prologs_lost_any();
 	look->write |= ocs_select_hold_any(&look->soon);
 	make_room(look);
 	if (look->seen != now) {
@@ -374,6 +375,7 @@ static void jobs_act(struct look *look)
 	for (int i = 0; i < look->nwaiting; i++)
 		reason_write(&look->waiting[i]);
 	ocs_select_lost_requeue();
+	ocs_select_prologs_lost_requeue();
 	ocs_select_requeued_hasten();
 	unlock_slurmctld(lock);
 }

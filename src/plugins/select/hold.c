@@ -194,6 +194,7 @@ static void job_launch(job_record_t *job)
 {
 	ocs_select_spank_set(job, MARK, NULL);
 	prolog_running_decr(job);
+	ocs_select_prologs_watch(job);
 	/* Slurm has tried when its parts began. */
 	if (job->het_job_id && job->batch_flag && IS_JOB_RUNNING(job) && !IS_JOB_CONFIGURING(job))
 		launch_job(job);

@@ -187,6 +187,8 @@ static int job_restore(void *element, void *unused)
 	ocs_select_lost_note(job);
 	if (living)
 		ocs_select_hold_again(job);
+	if (living && !ocs_select_held(job))
+		ocs_select_prologs_watch(job);
 	xfree(nodes);
 	xfree(list);
 	return 0;

@@ -165,7 +165,16 @@ bool ocs_select_hold_any(bool *soon);
 /* Lets jobs go that are ready, and asks who is missing. */
 void ocs_select_hold_tend(void);
 
-/* lost.c: batch jobs that were in their prolog when slurmctld was restarted. */
+/* lost_prolog.c: jobs of which a node's slurmd was killed in their prolog. */
+
+/* JOB is let go, and may still have prologs (job write lock, node read lock). */
+void ocs_select_prologs_watch(job_record_t *job);
+/* Whether there is something to do (job and node read lock, the keeper alone). */
+bool ocs_select_prologs_lost_any(void);
+/* Requeues those that wait for a prolog which will not end (job write lock, node read lock). */
+void ocs_select_prologs_lost_requeue(void);
+
+/* orphaned_batch.c: batch jobs that were in their prolog when slurmctld was restarted. */
 
 /* Notes JOB if it is one (job read lock, before the keeper runs or from it). */
 void ocs_select_lost_note(job_record_t *job);
