@@ -27,7 +27,7 @@ struct ocs_moe_request {
 	const struct ocs_moe_circuits *keep;
 	int change;
 	/* Exchanges of circuits that the search may look at; 0: as many as pay, which takes less than
-	 * a millisecond at 32 to 64 servers, and about five up to 24.  The same request gives the
+	 * a millisecond at 32 to 64 servers, and up to ten up to 24.  The same request gives the
 	 * same answer on every machine. */
 	long effort;
 };

@@ -15,8 +15,8 @@
 #define GUIDED_EFFORT 6000 /* and twice that in a small region */
 #define GUIDED_TRIES 8	   /* of the effort, one try for one T may use this share */
 #define SMALL 24	   /* servers */
-#define ANNEAL_EFFORT 60000
-#define ANNEAL_TRIES 6
+#define ANNEAL_EFFORT 120000
+#define ANNEAL_TRIES 8
 #define STEP_MOST 0.08	 /* of T */
 #define PARTNERS 8	 /* new partners that are tried for the server that lacks most */
 #define PRECISION 0.0005 /* of T, where the search ends */

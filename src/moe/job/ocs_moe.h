@@ -84,7 +84,8 @@ void ocs_moe_close(struct ocs_moe *moe);
  * list may be given to all ranks.  Returns how many of its own are up, or -1 (ocs_moe_error). */
 int ocs_moe_links(struct ocs_moe *moe, const struct ocs_moe_link *links, int n, int wait_ms);
 
-/* The plan of the next calls; copied.  WAYS NULL: circuits may have gone; those that are not up are not tried until
+/* The plan of the next calls; copied.  One that a controller has answered is for one all-to-all: when its ranks have
+ * said that it is over, circuits may be cut, and other calls before the next plan need WAYS NULL.  WAYS NULL: circuits may have gone; those that are not up are not tried until
  * the next list.  -1: a way makes no sense, and the plan is as it was. */
 int ocs_moe_ways(struct ocs_moe *moe, const struct ocs_moe_way *ways, int n);
 
