@@ -31,14 +31,12 @@ test_placement_corpus_LDADD = $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
 test_shape_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_shape.c
 test_shape_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"shape"'
 test_shape_corpus_LDADD = $(S)/fold/libocs_fold.la $(UTIL) $(CMOCKA_LIBS)
-NETSIM_CORPUS = $(S)/netsim/libocs_netsim.la $(S)/rails/libocs_rails.la $(S)/moe/libocs_moe.la $(S)/plan/libocs_plan.la $(PLACE) \
-	$(JSON_LIBS) $(CMOCKA_LIBS) -lm
 test_taskgraph_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_taskgraph.c
 test_taskgraph_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"taskgraph"'
-test_taskgraph_corpus_LDADD = $(NETSIM_CORPUS)
+test_taskgraph_corpus_LDADD = $(NETSIM_FABRICS)
 test_netsim_fabric_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_netsim_fabric.c
 test_netsim_fabric_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"netsim_fabric"'
-test_netsim_fabric_corpus_LDADD = $(NETSIM_CORPUS)
+test_netsim_fabric_corpus_LDADD = $(NETSIM_FABRICS)
 
 include $(srcdir)/../fuzz/ocsd.mk
 test_ocsd_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_ocsd.c $(OCSD_PARTS)
