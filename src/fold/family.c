@@ -158,36 +158,49 @@ static bool factors_needless(const struct family *f, const struct ocs_factor *ch
 	return false;
 }
 
-/* Whether the dimensions before DIM, the paths of CHOSEN before J and whatever lengths those
- * from J on get, NEED together at the least, leave the box within the cubes that there are. */
-static bool factors_room(const struct family *f, int dim, const struct ocs_factor *chosen, int n,
-			 int j, long need)
+/* What the dimensions before DIM and the factors of CHOSEN whose length is known before J leave of the
+ * cubes that there are. */
+struct room {
+	long cubes; /* along what is known, at the least */
+	long layer; /* XPUs of a cube across the paths from J + 1 on */
+};
+
+static struct room room_left(const struct family *f, int dim, const struct ocs_factor *chosen,
+			     int n, int j)
 {
-	long cubes = 1, layer = 1;
+	struct room room = { 1, 1 };
 	int d, k;
 
-	if (f->host->fixed)
-		return true;
 	for (d = 0; d < dim; d++) {
 		for (k = 0; k < f->now.dim[d].n; k++) {
 			const struct ocs_factor *factor = &f->now.dim[d].factor[k];
 			int edge = f->host->edge[factor->axis];
 
 			if (!is_bit(factor))
-				cubes *= (factor->length + edge - 1) / edge;
+				room.cubes *= (factor->length + edge - 1) / edge;
 		}
 	}
 	for (k = 0; k < n; k++) {
 		int edge = f->host->edge[chosen[k].axis];
 
-		if (is_bit(&chosen[k]))
+		if (is_bit(&chosen[k]) || k == j)
 			continue;
 		if (k < j || chosen[k].kind == OCS_FACTOR_RING)
-			cubes *= (chosen[k].length + edge - 1) / edge;
+			room.cubes *= (chosen[k].length + edge - 1) / edge;
 		else
-			layer *= edge;
+			room.layer *= edge;
 	}
-	return cubes * ((need + layer - 1) / layer) <= f->host->ncubes;
+	return room;
+}
+
+/* Whether a path of LENGTH at J, and whatever lengths the paths behind it get, NEED together at the
+ * least, leave the box within the cubes that there are. */
+static bool room_enough(const struct family *f, const struct room *room, int edge, int length,
+			long need)
+{
+	return room->cubes * ((length + edge - 1) / edge) *
+		       ((need + room->layer - 1) / room->layer) <=
+	       f->host->ncubes;
 }
 
 /* Whether a length will be given to one of CHOSEN from index J on. */
@@ -203,7 +216,8 @@ static bool more_paths(const struct ocs_factor *chosen, int n, int j)
 static void factor_lengths(struct family *f, int dim, unsigned int used, struct ocs_factor *chosen,
 			   int n, int j, long so_far)
 {
-	int extent = f->shape->extent[dim], most, tile, length;
+	int extent = f->shape->extent[dim], most, tile, edge, length;
+	struct room room;
 	long need;
 
 	while (j < n && (is_bit(&chosen[j]) || chosen[j].kind == OCS_FACTOR_RING))
@@ -214,6 +228,8 @@ static void factor_lengths(struct family *f, int dim, unsigned int used, struct 
 		return;
 	}
 	tile = f->host->tile[chosen[j].axis];
+	edge = f->host->edge[chosen[j].axis];
+	room = room_left(f, dim, chosen, n, j);
 	need = (extent + so_far - 1) / so_far;
 	most = longest_axis(f, chosen[j].axis);
 	if (need + tile < most)
@@ -227,7 +243,7 @@ static void factor_lengths(struct family *f, int dim, unsigned int used, struct 
 		long now = so_far * length;
 
 		chosen[j].length = length;
-		if (factors_room(f, dim, chosen, n, j + 1, (extent + now - 1) / now))
+		if (f->host->fixed || room_enough(f, &room, edge, length, (extent + now - 1) / now))
 			factor_lengths(f, dim, used, chosen, n, j + 1, now);
 	}
 }

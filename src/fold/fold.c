@@ -217,6 +217,49 @@ int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shap
 	return 0;
 }
 
+/* Layers of tiles on an axis of the box, and of ENTRY which it is in.  The lower of two bits is within
+ * tiles of two layers, both within those of four. */
+static int tile_layers(const struct ocs_fold_table *table, int axis, int tile)
+{
+	return table->bits[axis] ? 4 : (table->box[axis] - 1) / tile + 1;
+}
+
+static int tile_layer(const struct ocs_fold_table *table, int axis, int tile,
+		      const struct ocs_fold_entry *entry)
+{
+	return table->bits[axis] ? entry->bits[axis] & ~(tile - 1) : entry->at[axis] / tile;
+}
+
+long ocs_fold_table_nodes(const struct ocs_fold_table *table, const struct ocs_lattice *host)
+{
+	const int *tile = host->tile;
+	int layers[OCS_FOLD_AXES], d, c, a;
+	long nodes = 1;
+	bool *seen;
+
+	for (a = 0; a < OCS_FOLD_AXES; a++)
+		layers[a] = tile_layers(table, a, tile[a]);
+	seen = ocs_calloc((size_t)layers[0] * (size_t)layers[1] * (size_t)layers[2], sizeof(*seen));
+	/* each dimension has axes of its own */
+	for (d = 0; d < table->ndim; d++) {
+		long count = 0;
+
+		memset(seen, 0, (size_t)layers[0] * (size_t)layers[1] * (size_t)layers[2]);
+		for (c = 0; c < table->extent[d]; c++) {
+			const struct ocs_fold_entry *entry = &table->dim[d][c];
+			int at = 0;
+
+			for (a = 0; a < OCS_FOLD_AXES; a++)
+				at = at * layers[a] + tile_layer(table, a, tile[a], entry);
+			count += !seen[at];
+			seen[at] = true;
+		}
+		nodes *= count;
+	}
+	free(seen);
+	return nodes;
+}
+
 void ocs_fold_table_mirror(const struct ocs_fold_table *table, unsigned int flip,
 			   struct ocs_fold_table *to)
 {

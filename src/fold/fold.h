@@ -76,6 +76,8 @@ bool ocs_fold_twist_fits(const struct ocs_folding *folding, const struct ocs_sha
 int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shape *shape,
 			const struct ocs_lattice *host, struct ocs_fold_table *table,
 			struct ocs_error *err);
+/* The nodes that the folding of TABLE touches where its box begins at the border of one on each axis. */
+long ocs_fold_table_nodes(const struct ocs_fold_table *table, const struct ocs_lattice *host);
 /* Makes in TO the table of the folding of TABLE with the axes of FLIP mirrored instead of its own. */
 void ocs_fold_table_mirror(const struct ocs_fold_table *table, unsigned int flip,
 			   struct ocs_fold_table *to);

@@ -93,66 +93,107 @@ static void comb_walk(int row_axis, int deep_axis, int back, int deep, int steps
 	}
 }
 
-/* Tile of a vertex, as one number. */
-static long tile_of(const int *at, const int *length, const int *tile, int n)
+/* Tile of a vertex: tiles of the first N axes are numbered in row-major order. */
+static int tile_of(const int *at, const int *length, const int *tile, int n)
 {
-	long t = 0;
-	int j;
+	int t = 0, j;
 
 	for (j = 0; j < n; j++)
-		t = t * (length[j] + 1) + at[j] / tile[j];
+		t = t * ((length[j] - 1) / tile[j] + 1) + at[j] / tile[j];
 	return t;
 }
 
-struct pair {
-	long key;
-	int first; /* its two vertices: first and first + 1 */
-	int like;  /* pairs of its tile */
-};
-
-static int pair_compare(const void *a, const void *b)
+/* Makes in TO the order of FROM by KEY, which is below KEYS; items with the same one stay as they are.
+ * START[k] is then how many have at most key k. */
+static void items_sort(const int *key, int keys, const int *from, int *to, int count, int *start)
 {
-	const struct pair *p = a, *q = b;
+	int i;
 
-	if (p->like != q->like)
-		return q->like - p->like;
-	if (p->key != q->key)
-		return p->key < q->key ? -1 : 1;
-	return p->first - q->first;
+	memset(start, 0, ((size_t)keys + 1) * sizeof(*start));
+	for (i = 0; i < count; i++)
+		start[key[i] + 1]++;
+	for (i = 1; i < keys; i++)
+		start[i] += start[i - 1];
+	for (i = 0; i < count; i++)
+		to[start[key[from[i]]]++] = from[i];
 }
 
-/* Orders the pairs that start at PARITY so that those of a tile come together,
- * tiles with many pairs first, those that cross a tile border last; returns how many tiles (a crossing
- * pair counts two) the first REST of them touch. */
-static int pairs_order(int (*base)[OCS_FACTORS], int count, int parity, int rest, const int *length,
-		       const int *tile, int n, struct pair *pairs)
+/* The pairs of neighbours of a cycle, two vertices and two from PARITY on. */
+struct pairs {
+	int (*base)[OCS_FACTORS];
+	int vertices, count;
+	const int *length, *tile;
+	int n, tiles; /* axes, and tiles on them */
+	int *place;   /* per pair: its tile; TILES more than the lower one if it crosses a border */
+	int *rank;    /* by how many pairs of its tile there are */
+	int *by_place, *start;
+};
+
+static void pairs_create(struct pairs *p)
 {
-	int i, j, k, tiles = 0;
+	int j, keys;
 
-	for (i = 0; i < count / 2; i++) {
-		int first = 2 * i + parity;
-		long a = tile_of(base[first], length, tile, n);
-		long b = tile_of(base[(first + 1) % count], length, tile, n);
+	p->count = p->vertices / 2;
+	for (p->tiles = 1, j = 0; j < p->n; j++)
+		p->tiles *= (p->length[j] - 1) / p->tile[j] + 1;
+	keys = 2 * p->tiles > p->count ? 2 * p->tiles : p->count + 1;
+	p->place = ocs_calloc(3 * (size_t)p->count + (size_t)keys + 1, sizeof(int));
+	p->rank = p->place + p->count;
+	p->by_place = p->rank + p->count;
+	p->start = p->by_place + p->count;
+}
 
-		pairs[i].key = a == b ? a : (1L << 40) + (a < b ? a : b);
-		pairs[i].first = first;
-		pairs[i].like = 0;
+/* Orders the pairs so that those of a tile come together, tiles with many pairs first, those that
+ * cross a tile border last; returns how many tiles (a crossing pair counts two) the first REST of
+ * them touch. */
+static int pairs_order(struct pairs *p, int parity, int rest, int *order)
+{
+	int tiles = 0, i;
+
+	for (i = 0; i < p->count; i++) {
+		const int *from = p->base[2 * i + parity];
+		const int *to = p->base[(2 * i + parity + 1) % p->vertices];
+		int a = tile_of(from, p->length, p->tile, p->n);
+		int b = tile_of(to, p->length, p->tile, p->n);
+
+		p->place[i] = a == b ? a : p->tiles + (a < b ? a : b);
+		p->rank[i] = i;
 	}
-	qsort(pairs, (size_t)(count / 2), sizeof(*pairs), pair_compare);
-	for (i = 0; i < count / 2; i = j) {
-		for (j = i + 1; j < count / 2 && pairs[j].key == pairs[i].key; j++)
-			;
-		for (k = i; k < j && pairs[k].key < 1L << 40; k++)
-			pairs[k].like = j - i;
+	items_sort(p->place, 2 * p->tiles, p->rank, p->by_place, p->count, p->start);
+	for (i = 0; i < p->count; i++) {
+		int place = p->place[i];
+		int like = p->start[place] - (place ? p->start[place - 1] : 0);
+
+		p->rank[i] = place < p->tiles ? p->count - like : p->count;
 	}
-	qsort(pairs, (size_t)(count / 2), sizeof(*pairs), pair_compare);
+	items_sort(p->rank, p->count + 1, p->by_place, order, p->count, p->start);
 	for (i = 0; i < rest; i++) {
-		if (pairs[i].key >= 1L << 40)
+		if (p->place[order[i]] >= p->tiles)
 			tiles += 2;
-		else if (!i || pairs[i].key != pairs[i - 1].key)
+		else if (!i || p->place[order[i]] != p->place[order[i - 1]])
 			tiles++;
 	}
 	return tiles;
+}
+
+/* Fills ORDER with the pairs of BASE, a cycle of COUNT vertices on the first N axes, those first that
+ * are to reach out further than others; returns the parity: that with which REST of them touch fewer
+ * tiles. */
+static int pairs_choose(int (*base)[OCS_FACTORS], int count, const int *length, const int *tile,
+			int n, int rest, int *order)
+{
+	struct pairs pairs = {
+		.base = base, .vertices = count, .length = length, .tile = tile, .n = n
+	};
+	int parity, odd;
+
+	pairs_create(&pairs);
+	odd = pairs_order(&pairs, 1, rest, order);
+	parity = odd < pairs_order(&pairs, 0, rest, order);
+	if (parity)
+		pairs_order(&pairs, parity, rest, order);
+	free(pairs.place);
+	return parity;
 }
 
 /* A point beside a full pair takes two of its layers at a time, from the layers of the
@@ -258,11 +299,10 @@ static int column_visit(int (*at)[OCS_FACTORS], int i, const int *from, int host
 static void cycle_walk(const int *length, const int *tile, int n, int steps,
 		       enum ocs_walk_kind kind, int (*at)[OCS_FACTORS])
 {
-	int axis = n - 1, inner, full, rest, parity, single = -1, sides = 0, i, j;
+	int axis = n - 1, inner, full, rest, parity = 0, single = -1, sides = 0, i, j;
 	int(*base)[OCS_FACTORS];
 	struct side side[2];
-	struct pair *pairs;
-	int *depth;
+	int *order, *depth;
 
 	if (n == 1) {
 		for (i = 0; i < steps; i++)
@@ -283,7 +323,7 @@ static void cycle_walk(const int *length, const int *tile, int n, int steps,
 	}
 	inner = cycle_longest(length, n - 1, steps, kind);
 	base = ocs_calloc((size_t)inner, sizeof(*base));
-	pairs = ocs_calloc((size_t)inner / 2, sizeof(*pairs));
+	order = ocs_calloc((size_t)inner / 2, sizeof(*order));
 	depth = ocs_calloc((size_t)inner, sizeof(*depth));
 	cycle_walk(length, tile, n - 1, inner, kind, base);
 	/* whole layers first, what is left in as few tiles as possible */
@@ -293,11 +333,8 @@ static void cycle_walk(const int *length, const int *tile, int n, int steps,
 		rest = (steps - inner) / 2 - (length[axis] - 1) * (inner / 2);
 		full = length[axis] - 1;
 	}
-	parity =
-		pairs_order(base, inner, 1, full < length[axis] - 1 ? rest : 0, length, tile, n - 1,
-			    pairs) < pairs_order(base, inner, 0, full < length[axis] - 1 ? rest : 0,
-						 length, tile, n - 1, pairs);
-	pairs_order(base, inner, parity, 0, length, tile, n - 1, pairs);
+	if (full < length[axis] - 1 && rest)
+		parity = pairs_choose(base, inner, length, tile, n - 1, rest, order);
 	if (inner & 1)
 		single = parity ? 0 : inner - 1;
 	if (full == length[axis] - 1) {
@@ -305,7 +342,9 @@ static void cycle_walk(const int *length, const int *tile, int n, int steps,
 		rest = 0;
 	}
 	for (i = 0; i < inner / 2; i++)
-		depth[pairs[i].first] = full + (i < rest);
+		depth[2 * i + parity] = full;
+	for (i = 0; i < rest; i++)
+		depth[2 * order[i] + parity]++;
 	for (i = 0, j = 0; j + 1 < inner; j += 2) {
 		int from = j + parity, to = (j + parity + 1) % inner;
 
@@ -315,7 +354,7 @@ static void cycle_walk(const int *length, const int *tile, int n, int steps,
 	if (single >= 0)
 		vertex_visit(at, i, base[single], axis, 0);
 	free(depth);
-	free(pairs);
+	free(order);
 	free(base);
 }
 

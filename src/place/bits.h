@@ -44,6 +44,27 @@ static inline void ocs_bits_drop(uint64_t *set, int bit)
 	set[(unsigned int)bit / 64] &= ~(1ULL << (unsigned int)bit % 64);
 }
 
+/* The COUNT bits of SET from FROM on; fewer than 64. */
+static inline uint64_t ocs_bits_cut(const uint64_t *set, int from, int count)
+{
+	unsigned int word = (unsigned int)from / 64, shift = (unsigned int)from % 64;
+	uint64_t bits = set[word] >> shift;
+
+	if (shift + (unsigned int)count > 64)
+		bits |= set[word + 1] << (64 - shift);
+	return bits & ((1ULL << count) - 1);
+}
+
+/* Adds to SET, from FROM on, what is in BITS. */
+static inline void ocs_bits_join(uint64_t *set, int from, uint64_t bits)
+{
+	unsigned int word = (unsigned int)from / 64, shift = (unsigned int)from % 64;
+
+	set[word] |= bits << shift;
+	if (shift && bits >> (64 - shift))
+		set[word + 1] |= bits >> (64 - shift);
+}
+
 /* Word W of the set of WORDS words whose members are those of SET less BY. */
 static inline uint64_t ocs_bits_down(const uint64_t *set, int words, int w, int by)
 {

@@ -14,20 +14,11 @@
 
 static void folding_load(struct ocs_candidate_masks *p, int folding)
 {
-	const struct ocs_folding *foldings = p->cat->foldings;
-	int group = p->cat->rest->mirror_of[folding];
-
 	if (p->table_of == folding)
 		return;
-	if (p->table_of < 0 || p->cat->rest->mirror_of[p->table_of] != group) {
-		p->bits_of = folding;
-		ocs_folding_bits_load(&p->bits, ocs_catalogue_table(p->cat, folding));
-	} else {
-		ocs_folding_bits_mirror(&p->bits,
-					foldings[folding].flip ^ foldings[p->bits_of].flip);
-	}
 	p->table_of = folding;
-	p->table = p->cat->shape.twisted ? ocs_catalogue_table(p->cat, folding) : p->bits.table;
+	p->table = ocs_catalogue_table(p->cat, folding);
+	ocs_folding_bits_load(&p->bits, p->table);
 }
 
 /* What each layer of the box adds to the place of a vertex, and which are in one cube. */
@@ -103,26 +94,6 @@ static void box_fill(struct ocs_candidate_masks *p)
 	}
 }
 
-/* Bits FROM to FROM + COUNT of ROW; at most OCS_EDGE_MAX. */
-static uint64_t row_bits(const uint64_t *row, int from, int count)
-{
-	unsigned int word = (unsigned int)from / 64, shift = (unsigned int)from % 64;
-	uint64_t bits = row[word] >> shift;
-
-	if (shift + (unsigned int)count > 64)
-		bits |= row[word + 1] << (64 - shift);
-	return bits & ((1ULL << count) - 1);
-}
-
-static void set_bits(uint64_t *set, int from, uint64_t bits)
-{
-	unsigned int word = (unsigned int)from / 64, shift = (unsigned int)from % 64;
-
-	set[word] |= bits << shift;
-	if (shift && bits >> (64 - shift))
-		set[word + 1] |= bits >> (64 - shift);
-}
-
 static void cells_fill(struct ocs_candidate_masks *p)
 {
 	const uint64_t *row = ocs_folding_bits_cells(&p->bits);
@@ -132,30 +103,31 @@ static void cells_fill(struct ocs_candidate_masks *p)
 		for (y = 0; y < p->table->box[1]; y++, row += p->bits.row_words[0]) {
 			for (r = 0; r < p->nruns[2]; r++) {
 				const struct ocs_masks_run *run = &p->runs[2][r];
-				uint64_t bits = row_bits(row, run->from, run->count);
+				uint64_t bits = ocs_bits_cut(row, run->from, run->count);
 				unsigned int place;
 
 				if (!bits)
 					continue;
 				place = (unsigned int)(p->axis_place[0][x] + p->axis_place[1][y] +
 						       p->axis_place[2][run->from]);
-				set_bits(ocs_candidate_masks_piece(p, (int)(place / CUBE_BITS)),
-					 (int)(place % CUBE_BITS), bits);
+				ocs_bits_join(
+					ocs_candidate_masks_piece(p, (int)(place / CUBE_BITS)),
+					(int)(place % CUBE_BITS), bits);
 			}
 		}
 	}
 }
 
-/* Makes of the XPUs in MASK those of all their nodes; returns how many nodes. */
-static int nodes_fill(const struct ocs_candidate_masks *p, uint64_t *mask)
+/* Makes of the XPUs in MASK those of all their nodes. */
+static void nodes_fill(const struct ocs_candidate_masks *p, uint64_t *mask)
 {
 	uint64_t all[CUBE_BITS / 64] = { 0 };
-	int words = p->section->words, nodes = 0, w, v;
+	int words = p->section->words, w, v;
 
 	for (w = 0; w < words; w++) {
 		uint64_t left = mask[w] & ~all[w];
 
-		for (; left; left &= ~all[w], nodes++) {
+		for (; left; left &= ~all[w]) {
 			int bit = w * 64 + __builtin_ctzll(left);
 
 			for (v = 0; v < words; v++)
@@ -163,35 +135,30 @@ static int nodes_fill(const struct ocs_candidate_masks *p, uint64_t *mask)
 		}
 	}
 	memcpy(mask, all, (size_t)words * sizeof(*mask));
-	return nodes;
 }
 
-/* The XPUs of all nodes that vertices touch; returns the nodes. */
-static int vertices_fill(struct ocs_candidate_masks *p)
+/* The XPUs of all nodes that vertices touch. */
+static void vertices_fill(struct ocs_candidate_masks *p)
 {
-	int pieces = p->lay.count[0] * p->lay.count[1] * p->lay.count[2], nodes = 0, i;
+	int pieces = p->lay.count[0] * p->lay.count[1] * p->lay.count[2], i;
 	const int *tile = p->section->tile;
 
 	cells_fill(p);
-	if (tile[0] * tile[1] * tile[2] == 1)
-		return (int)p->cat->shape.xpus;
-	for (i = 0; i < pieces; i++)
-		nodes += nodes_fill(p, ocs_candidate_masks_piece(p, i));
-	return nodes;
+	for (i = 0; i < pieces && tile[0] * tile[1] * tile[2] > 1; i++)
+		nodes_fill(p, ocs_candidate_masks_piece(p, i));
 }
 
-int ocs_candidate_masks_fill(struct ocs_candidate_masks *p, int folding,
-			     const struct ocs_box_layout *lay)
+void ocs_candidate_masks_fill(struct ocs_candidate_masks *p, int folding,
+			      const struct ocs_box_layout *lay)
 {
 	folding_load(p, folding);
 	p->lay = *lay;
-	p->work += p->cat->shape.xpus;
 	axes_make(p);
 	masks_reset(p);
-	if (!p->cat->foldings[folding].filled)
-		return vertices_fill(p);
-	box_fill(p);
-	return 0;
+	if (p->cat->foldings[folding].filled)
+		box_fill(p);
+	else
+		vertices_fill(p);
 }
 
 /* Adds BITS to the ports of AXIS and SIGN, the first of which is that of the XPU at WHERE. */
@@ -200,8 +167,8 @@ static void ports_add(struct ocs_candidate_masks *p, int where, int axis, int si
 	unsigned int place = (unsigned int)where;
 	uint64_t *piece = ocs_candidate_masks_piece(p, (int)(place / CUBE_BITS));
 
-	set_bits(piece + p->section->words + (axis * 2 + sign) * p->cat->face_words,
-		 p->port_bit[axis][place % CUBE_BITS], bits);
+	ocs_bits_join(piece + p->section->words + (axis * 2 + sign) * p->cat->face_words,
+		      p->port_bit[axis][place % CUBE_BITS], bits);
 }
 
 static int twisted_ports(struct ocs_candidate_masks *p)
@@ -234,7 +201,7 @@ static int edges_ports(struct ocs_candidate_masks *p, int axis, int layer, const
 	for (i = 0; i < p->table->box[rows]; i++, edges += p->bits.row_words[axis]) {
 		for (r = 0; r < p->nruns[bits]; r++) {
 			const struct ocs_masks_run *run = &p->runs[bits][r];
-			uint64_t ports = row_bits(edges, run->from, run->count);
+			uint64_t ports = ocs_bits_cut(edges, run->from, run->count);
 			int place;
 
 			if (!ports)
@@ -293,7 +260,7 @@ static void tables_make(struct ocs_candidate_masks *p)
 		p->port_bit[0][bit] = at[1] * s->edge[2] + at[2];
 		p->port_bit[1][bit] = at[0] * s->edge[2] + at[2];
 		p->port_bit[2][bit] = at[0] * s->edge[1] + at[1];
-		for (a = 0; a < OCS_AXES && !p->host.fixed; a++) {
+		for (a = 0; a < OCS_AXES; a++) {
 			for (i = 0; i < s->words; i++)
 				p->layer[a][at[a] * s->words + i] |=
 					p->tile_mask[bit * s->words + i];
@@ -328,9 +295,7 @@ void ocs_candidate_masks_create(struct ocs_candidate_masks *p, const struct ocs_
 		p->xpus = ocs_calloc(xpus, sizeof(*p->xpus));
 		p->circuits = ocs_calloc(xpus * OCS_AXES, sizeof(*p->circuits));
 	}
-	/* in a static torus only the nodes of several XPUs are asked for */
-	if (!p->host.fixed || s->tile[0] * s->tile[1] * s->tile[2] > 1)
-		tables_make(p);
+	tables_make(p);
 }
 
 void ocs_candidate_masks_free(struct ocs_candidate_masks *p)

@@ -19,9 +19,7 @@ struct ocs_candidate_masks {
 	const struct ocs_section *section;
 	struct ocs_lattice host;
 	struct ocs_catalogue *cat;
-	long work; /* vertices laid */
-	/* folding `table_of` (-1: none) as bits of its box, mirrored from folding `bits_of` */
-	int table_of, bits_of;
+	int table_of; /* the folding that is laid out, -1: none, as bits of its box */
 	const struct ocs_fold_table *table;
 	struct ocs_folding_bits bits;
 	/* as laid out, per layer of the box: what it adds to PIECE * 4096 + bit */
@@ -49,10 +47,9 @@ void ocs_candidate_masks_create(struct ocs_candidate_masks *p, const struct ocs_
 void ocs_candidate_masks_free(struct ocs_candidate_masks *p);
 
 /* Lays FOLDING (an index) out at LAY and fills the XPU masks of all pieces of the grid: the
- * XPUs of all nodes that its vertices touch.  Returns the nodes of a folding with gaps,
- * 0 for a filled one. */
-int ocs_candidate_masks_fill(struct ocs_candidate_masks *p, int folding,
-			     const struct ocs_box_layout *lay);
+ * XPUs of all nodes that its vertices touch. */
+void ocs_candidate_masks_fill(struct ocs_candidate_masks *p, int folding,
+			      const struct ocs_box_layout *lay);
 /* Adds the ports of all circuits; returns how many circuits. */
 int ocs_candidate_masks_ports(struct ocs_candidate_masks *p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/place/lights.h"
+#include "src/place/piece_classes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,79 +14,6 @@
 #define CANDIDATES_MAX 8192
 #define WORK_MAX 3000000L /* vertices laid */
 #define CLASSES_MAX (1 << 14)
-
-/* Of whole words of 64 bits. */
-static unsigned int words_hash(const void *data, size_t size)
-{
-	const unsigned char *p = data;
-	uint64_t h = 14695981039346656037ULL, word;
-
-	for (; size; size -= sizeof(word), p += sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		h = (h ^ word) * 0x9e3779b97f4a7c15ULL, h ^= h >> 29;
-	}
-	return (unsigned int)(h ^ h >> 32);
-}
-
-/* Makes room for one more, so that half of the slots stay empty; their number is a power of two. */
-static void index_grow(struct ocs_place_index *index)
-{
-	struct ocs_place_index old = *index;
-	unsigned int i, slot;
-
-	if (2 * (index->count + 1) <= index->size)
-		return;
-	index->size = old.size ? 2 * old.size : 64;
-	index->slots = ocs_calloc(index->size, sizeof(*index->slots));
-	for (i = 0; i < old.size; i++) {
-		if (!old.slots[i].item)
-			continue;
-		for (slot = old.slots[i].hash & (index->size - 1); index->slots[slot].item;
-		     slot = (slot + 1) & (index->size - 1))
-			;
-		index->slots[slot] = old.slots[i];
-	}
-	free(old.slots);
-}
-
-/* The class of a piece; -1 if it holds nothing. */
-static int class_of(struct ocs_catalogue_rest *b, int piece)
-{
-	struct ocs_catalogue *cat = b->cat;
-	const uint64_t *words = ocs_candidate_masks_piece(&b->pieces, piece);
-	int length = b->pieces.piece_words;
-	struct ocs_place_index *index = &b->class_index;
-	size_t size = (size_t)length * sizeof(*words);
-	unsigned int slot, hash;
-	int xpus = 0, w;
-
-	for (w = 0; w < b->section->words; w++)
-		xpus += ocs_bits_count(words[w]);
-	if (!xpus)
-		return -1;
-	hash = words_hash(words, size);
-	index_grow(index);
-	for (slot = hash & (index->size - 1); index->slots[slot].item;
-	     slot = (slot + 1) & (index->size - 1)) {
-		int c = (int)index->slots[slot].item - 1;
-
-		if (index->slots[slot].hash == hash &&
-		    !memcmp(cat->words + cat->classes[c].first, words, size))
-			return c;
-	}
-	while (cat->nclasses * length + length > b->word_room) {
-		b->word_room = b->word_room ? 2 * b->word_room : 64 * length;
-		cat->words = ocs_realloc(cat->words, (size_t)b->word_room * sizeof(*cat->words));
-	}
-	OCS_GROW(cat->classes, cat->nclasses, b->class_room);
-	cat->classes[cat->nclasses].first = cat->nclasses * length;
-	cat->classes[cat->nclasses].xpus = xpus;
-	cat->classes[cat->nclasses].gate = -1;
-	memcpy(cat->words + cat->classes[cat->nclasses].first, words, size);
-	index->slots[slot] = (struct ocs_place_slot){ hash, (unsigned int)++cat->nclasses };
-	index->count++;
-	return cat->nclasses - 1;
-}
 
 /* Adds a use of CLASS to the candidate whose uses start at FIRST, kept sorted. */
 static void use_add(struct ocs_catalogue_rest *b, int first, int class)
@@ -115,9 +42,9 @@ static bool candidate_known(struct ocs_catalogue_rest *b, const struct ocs_candi
 	const struct ocs_class_use *uses = cat->uses + now->first_use;
 	struct ocs_place_index *index = &b->use_index;
 	size_t size = (size_t)now->nuses * sizeof(*uses);
-	unsigned int slot, hash = words_hash(uses, size);
+	unsigned int slot, hash = ocs_words_hash(uses, size);
 
-	index_grow(index);
+	ocs_place_index_grow(index);
 	for (slot = hash & (index->size - 1); index->slots[slot].item;
 	     slot = (slot + 1) & (index->size - 1)) {
 		const struct ocs_candidate *c = &cat->candidates[index->slots[slot].item - 1];
@@ -129,6 +56,29 @@ static bool candidate_known(struct ocs_catalogue_rest *b, const struct ocs_candi
 	index->slots[slot] = (struct ocs_place_slot){ hash, (unsigned int)cat->ncandidates + 1 };
 	index->count++;
 	return false;
+}
+
+/* Adds the classes of all pieces of LIGHT; returns its circuits. */
+static int pieces_add(struct ocs_catalogue_rest *b, const struct ocs_light *light)
+{
+	struct ocs_catalogue *cat = b->cat;
+	bool gaps = !cat->foldings[light->folding].filled;
+	int first = cat->npieces, circuits, piece;
+
+	b->work += cat->shape.xpus;
+	if (gaps && ocs_piece_mirrors_add(b, light, &circuits))
+		return circuits;
+	ocs_candidate_masks_fill(&b->pieces, light->folding, &light->lay);
+	circuits = ocs_candidate_masks_ports(&b->pieces);
+	for (piece = 0; piece < light->cubes; piece++) {
+		int class = ocs_piece_class_get(b, ocs_candidate_masks_piece(&b->pieces, piece));
+
+		OCS_GROW(cat->pieces, cat->npieces, b->piece_room);
+		cat->pieces[cat->npieces++] = class;
+	}
+	if (gaps)
+		ocs_piece_mirrors_note(b, light, first, circuits);
+	return circuits;
 }
 
 static void candidate_add(struct ocs_catalogue_rest *b, const struct ocs_light *light)
@@ -145,19 +95,13 @@ static void candidate_add(struct ocs_catalogue_rest *b, const struct ocs_light *
 	/* in a static torus every offset is tried when it is time: no pieces are kept */
 	if (!light->nodes && ocs_lights_nodes(b, light) != cat->nodes)
 		return;
-	if (!b->host.fixed) {
-		ocs_candidate_masks_fill(&b->pieces, light->folding, &light->lay);
-		now.circuits = ocs_candidate_masks_ports(&b->pieces);
-	}
-	for (piece = 0; piece < light->cubes && !b->host.fixed; piece++) {
-		int class = class_of(b, piece);
-
-		OCS_GROW(cat->pieces, cat->npieces, b->piece_room);
-		cat->pieces[cat->npieces++] = class;
-		if (class < 0)
+	if (!b->host.fixed)
+		now.circuits = pieces_add(b, light);
+	for (piece = now.first_piece; piece < cat->npieces; piece++) {
+		if (cat->pieces[piece] < 0)
 			continue;
 		now.cubes++;
-		use_add(b, now.first_use, class);
+		use_add(b, now.first_use, cat->pieces[piece]);
 	}
 	now.nuses = cat->nuses - now.first_use;
 	if (b->host.fixed) {
@@ -211,7 +155,7 @@ static void nodes_count(struct ocs_catalogue_rest *b)
 	int tile = b->host.tile[0] * b->host.tile[1] * b->host.tile[2], i;
 	int least = (int)((b->cat->shape.xpus + tile - 1) / tile);
 
-	for (i = 0; i < b->nlights && b->pieces.work < WORK_MAX / 2; i++) {
+	for (i = 0; i < b->nlights && b->work < WORK_MAX / 2; i++) {
 		struct ocs_light *light = &b->lights[i];
 
 		if (light->nodes)
@@ -220,9 +164,9 @@ static void nodes_count(struct ocs_catalogue_rest *b)
 			break;
 		if (tile == 1) {
 			light->nodes = least;
-			b->pieces.work += least;
+			b->work += least;
 		} else if (b->cat->min_nodes == least && light->cubes >= b->best_cubes) {
-			b->pieces.work += b->cat->shape.xpus; /* as if it were laid here */
+			b->work += b->cat->shape.xpus; /* as if it were laid here */
 			continue;
 		} else {
 			light->nodes = ocs_lights_nodes(b, light);
@@ -350,7 +294,6 @@ static void rest_free(struct ocs_catalogue *cat)
 
 	if (!b)
 		return;
-	ocs_candidate_masks_free(&b->pieces);
 	free(b->lights);
 	free(b->mirror_of);
 	free(b->gap_nodes);
@@ -360,20 +303,32 @@ static void rest_free(struct ocs_catalogue *cat)
 	cat->rest = NULL;
 }
 
-/* All candidates are there: gives back the rest and the room that is not used. */
-static void catalogue_finish(struct ocs_catalogue *cat)
+/* Gives back the room that is not used, and what is needed only while candidates are being made: most
+ * catalogues never grow again. */
+static void batch_finish(struct ocs_catalogue *cat)
 {
 	struct ocs_catalogue_rest *b = cat->rest;
-	int piece_words = b->pieces.piece_words, i;
-	bool fixed = b->host.fixed;
+	int words = cat->nclasses * b->pieces.piece_words;
 
-#define FIT(array, count) ((array) = ocs_realloc((array), ((size_t)(count) + 1) * sizeof(*(array))))
-	FIT(cat->candidates, cat->ncandidates);
-	FIT(cat->uses, cat->nuses);
-	FIT(cat->pieces, cat->npieces);
-	FIT(cat->classes, cat->nclasses);
-	FIT(cat->words, cat->nclasses * piece_words);
+#define FIT(array, count, room) \
+	((array) = ocs_realloc((array), ((size_t)(count) + 1) * sizeof(*(array))), (room) = (count))
+	FIT(cat->candidates, cat->ncandidates, b->candidate_room);
+	FIT(cat->gates, cat->ngates, b->gate_room);
+	FIT(cat->uses, cat->nuses, b->use_room);
+	FIT(cat->pieces, cat->npieces, b->piece_room);
+	FIT(cat->classes, cat->nclasses, b->class_room);
+	FIT(cat->words, words, b->word_room);
 #undef FIT
+	ocs_candidate_masks_free(&b->pieces);
+	ocs_piece_mirrors_free(&b->mirrors);
+}
+
+/* All candidates are there. */
+static void catalogue_finish(struct ocs_catalogue *cat)
+{
+	bool fixed = cat->rest->host.fixed;
+	int i;
+
 	rest_free(cat);
 	foldings_keep(cat);
 	for (i = 0; i < cat->nfoldings && fixed; i++)
@@ -388,8 +343,6 @@ static void tables_drop(struct ocs_catalogue *cat)
 
 	for (i = 0; i < cat->nfoldings; i++)
 		ocs_fold_table_free(&cat->tables[i]);
-	if (cat->rest)
-		cat->rest->pieces.table_of = -1;
 }
 
 static int face_words(const struct ocs_section *s)
@@ -447,7 +400,6 @@ static void rest_shrink(struct ocs_catalogue *cat)
 	b->lights = ocs_realloc(b->lights, ((size_t)n + 1) * sizeof(*b->lights));
 	foldings_keep(cat);
 	b->folding_room = cat->nfoldings;
-	b->pieces.table_of = -1;
 }
 
 bool ocs_catalogue_more(struct ocs_catalogue *cat)
@@ -464,12 +416,14 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 		gaps_limit(b);
 		rest_shrink(cat);
 	}
+	if (!b->host.fixed)
+		ocs_candidate_masks_create(&b->pieces, cat->section, cat);
+	ocs_piece_mirrors_create(&b->mirrors);
 	for (; b->next < b->nlights; b->next++) {
 		if (!light_good(b, b->next))
 			continue;
-		if (cat->ncandidates &&
-		    (b->pieces.work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
-		     cat->nclasses > CLASSES_MAX)) {
+		if (cat->ncandidates && (b->work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
+					 cat->nclasses > CLASSES_MAX)) {
 			b->next = b->nlights;
 			break;
 		}
@@ -482,6 +436,7 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 		qsort(cat->candidates + from, (size_t)(cat->ncandidates - from),
 		      sizeof(*cat->candidates), candidate_compare);
 	gates_make(b, from);
+	batch_finish(cat);
 	if (b->next == b->nlights && b->gaps)
 		catalogue_finish(cat);
 	if (cat->section->kind != OCS_STATIC)
@@ -522,7 +477,6 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 	b->cat = cat;
 	b->want = nodes;
 	ocs_lattice_of(section, &b->host);
-	ocs_candidate_masks_create(&b->pieces, section, cat);
 	rest_make(cat, nodes);
 	ocs_catalogue_more(cat);
 	return cat;

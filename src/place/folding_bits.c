@@ -22,7 +22,6 @@ void ocs_folding_bits_create(struct ocs_folding_bits *b, const struct ocs_shape 
 	for (a = 0; a < OCS_FOLD_AXES; a++) {
 		b->first[a] = ocs_calloc((size_t)layers, sizeof(int));
 		b->made[a] = ocs_calloc((size_t)layers, sizeof(long));
-		b->mirror_made[a] = ocs_calloc((size_t)layers, sizeof(long));
 	}
 }
 
@@ -33,7 +32,6 @@ void ocs_folding_bits_free(struct ocs_folding_bits *b)
 	for (a = 0; a < OCS_FOLD_AXES; a++) {
 		free(b->first[a]);
 		free(b->made[a]);
-		free(b->mirror_made[a]);
 	}
 	free(b->box);
 	free(b->steps);
@@ -112,59 +110,32 @@ void ocs_folding_bits_load(struct ocs_folding_bits *b, const struct ocs_fold_tab
 		}
 	}
 	steps_make(b);
-	ocs_folding_bits_mirror(b, 0);
 }
 
-void ocs_folding_bits_mirror(struct ocs_folding_bits *b, unsigned int axes)
-{
-	int a, i;
-
-	b->mirrored = axes;
-	b->mirror_cells = -1;
-	for (a = 0; a < OCS_FOLD_AXES && axes; a++) {
-		for (i = 0; i < b->table->box[a]; i++)
-			b->mirror_made[a][i] = -1;
-	}
-}
-
-/* Where the vertices of the last dimension are that have BASE, the sum of the others. */
+/* Where the vertices of the last dimension are that have BASE, the sum of the others, axis by axis: a
+ * sum, a difference on a mirrored axis, or two bits. */
 static void column_make(const struct ocs_fold_table *table, const struct ocs_fold_entry *base,
 			int (*to)[OCS_FOLD_AXES])
 {
-	int last = table->ndim - 1, c;
-	struct ocs_fold_entry sum;
-
-	for (c = 0; c < table->extent[last]; c++) {
-		sum = *base;
-		ocs_fold_add(&sum, &table->dim[last][c]);
-		ocs_fold_at(table, &sum, to[c]);
-	}
-}
-
-/* The same where no axis is bits: then it is a sum, or a difference on a mirrored axis. */
-static void column_add(const struct ocs_fold_table *table, const struct ocs_fold_entry *base,
-		       int (*to)[OCS_FOLD_AXES])
-{
+	static const int bits_place[] = { 0, 1, 3, 2 };
 	const struct ocs_fold_entry *entry = table->dim[table->ndim - 1];
-	int count = table->extent[table->ndim - 1], from[OCS_FOLD_AXES], sign[OCS_FOLD_AXES], a, c;
+	int count = table->extent[table->ndim - 1], a, c;
 
 	for (a = 0; a < OCS_FOLD_AXES; a++) {
 		bool flip = table->flip & 1u << a;
+		int from = flip ? table->box[a] - 1 - base->at[a] : base->at[a];
+		int sign = flip ? -1 : 1;
 
-		sign[a] = flip ? -1 : 1;
-		from[a] = flip ? table->box[a] - 1 - base->at[a] : base->at[a];
-	}
-	for (c = 0; c < count; c++) {
-		to[c][0] = from[0] + sign[0] * entry[c].at[0];
-		to[c][1] = from[1] + sign[1] * entry[c].at[1];
-		to[c][2] = from[2] + sign[2] * entry[c].at[2];
+		for (c = 0; c < count && table->bits[a]; c++)
+			to[c][a] = bits_place[base->bits[a] | entry[c].bits[a]];
+		for (c = 0; c < count && !table->bits[a]; c++)
+			to[c][a] = from + sign * entry[c].at[a];
 	}
 }
 
 static void box_make(struct ocs_folding_bits *b)
 {
 	const struct ocs_fold_table *table = b->table;
-	bool plain = !table->bits[0] && !table->bits[1] && !table->bits[2];
 	int coord[OCS_SHAPE_DIMS] = { 0 }, last = table->ndim - 1, d;
 	int(*to)[OCS_FOLD_AXES] = b->box;
 
@@ -174,10 +145,7 @@ static void box_make(struct ocs_folding_bits *b)
 
 		for (d = 0; d < last; d++)
 			ocs_fold_add(&base, &table->dim[d][coord[d]]);
-		if (plain)
-			column_add(table, &base, to);
-		else
-			column_make(table, &base, to);
+		column_make(table, &base, to);
 		to += table->extent[last];
 		for (d = last - 1; d >= 0 && ++coord[d] == table->extent[d]; d--)
 			coord[d] = 0;
@@ -200,45 +168,13 @@ static long pool_take(struct ocs_folding_bits *b, size_t words)
 	return (long)at;
 }
 
-/* The COUNT bits of FROM, WORDS words long, in opposite order. */
-static void bits_turn(const uint64_t *from, int words, int count, uint64_t *to)
-{
-	int shift = words * 64 - count, w;
-
-	for (w = 0; w < words; w++)
-		to[w] = ocs_bits_turn(from[words - 1 - w]);
-	for (w = 0; w < words && shift; w++) {
-		to[w] >>= shift;
-		if (w + 1 < words)
-			to[w] |= to[w + 1] << (64 - shift);
-	}
-}
-
-/* The set across AXIS at FROM of the pool as its mirror has it, at TO. */
-static void set_turn(struct ocs_folding_bits *b, int axis, long from, long to)
-{
-	int rows = b->table->box[row_axis[axis]], words = b->row_words[axis], i;
-	bool rows_turn = b->mirrored & 1u << row_axis[axis];
-	bool bits_too = b->mirrored & 1u << bit_axis[axis];
-
-	for (i = 0; i < rows; i++) {
-		const uint64_t *row = b->pool + from + (rows_turn ? rows - 1 - i : i) * words;
-
-		if (bits_too)
-			bits_turn(row, words, b->table->box[bit_axis[axis]],
-				  b->pool + to + i * words);
-		else
-			memcpy(b->pool + to + i * words, row, (size_t)words * sizeof(*row));
-	}
-}
-
-static long cells_make(struct ocs_folding_bits *b)
+const uint64_t *ocs_folding_bits_cells(struct ocs_folding_bits *b)
 {
 	uint64_t *cells;
 	long i;
 
 	if (b->cells >= 0)
-		return b->cells;
+		return b->pool + b->cells;
 	if (!b->boxed)
 		box_make(b);
 	b->cells = pool_take(b, (size_t)b->table->box[0] * b->set_words[0]);
@@ -248,23 +184,7 @@ static long cells_make(struct ocs_folding_bits *b)
 
 		ocs_bits_add(cells + (at[0] * b->table->box[1] + at[1]) * b->row_words[0], at[2]);
 	}
-	return b->cells;
-}
-
-const uint64_t *ocs_folding_bits_cells(struct ocs_folding_bits *b)
-{
-	long from = cells_make(b), set = (long)b->set_words[0];
-	int layers = b->table->box[0], i;
-
-	if (!b->mirrored)
-		return b->pool + from;
-	if (b->mirror_cells < 0) {
-		b->mirror_cells = pool_take(b, (size_t)(layers * set));
-		for (i = 0; i < layers; i++)
-			set_turn(b, 0, from + (b->mirrored & 1 ? layers - 1 - i : i) * set,
-				 b->mirror_cells + i * set);
-	}
-	return b->pool + b->mirror_cells;
+	return cells;
 }
 
 /* The edges of a step: runs of STRIDE vertices from U to as many from V on, the next run OUTER further. */
@@ -318,16 +238,15 @@ static void bit_step_mark(struct ocs_folding_bits *b, const struct ocs_folding_s
 	}
 }
 
-/* Where in the pool the edges of LAYER are, mirrored ones aside; -1: there are none. */
-static long edges_make(struct ocs_folding_bits *b, int axis, int layer)
+const uint64_t *ocs_folding_bits_edges(struct ocs_folding_bits *b, int axis, int layer)
 {
 	bool bits = b->table->bits[axis];
 	int first = bits ? b->bit_steps[axis] : b->first[axis][layer], i;
 
 	if (first < 0)
-		return -1;
+		return NULL;
 	if (b->made[axis][layer] >= 0)
-		return b->made[axis][layer];
+		return b->pool + b->made[axis][layer];
 	if (!b->boxed)
 		box_make(b);
 	for (i = 0; i < b->table->box[axis]; i++) {
@@ -340,26 +259,5 @@ static long edges_make(struct ocs_folding_bits *b, int axis, int layer)
 		else
 			step_mark(b, &b->steps[i], axis, b->pool + b->made[axis][layer]);
 	}
-	return b->made[axis][layer];
-}
-
-const uint64_t *ocs_folding_bits_edges(struct ocs_folding_bits *b, int axis, int layer)
-{
-	int layers = b->table->box[axis], from = layer;
-	long set, *turned;
-
-	/* what leads from a layer to the next leads to it in the mirror; round the box it stays */
-	if (b->mirrored & 1u << axis && layer + 1 < layers)
-		from = layers - 2 - layer;
-	set = edges_make(b, axis, from);
-	if (set < 0)
-		return NULL;
-	if (!(b->mirrored & ~(1u << axis)))
-		return b->pool + set;
-	turned = &b->mirror_made[axis][layer];
-	if (*turned < 0) {
-		*turned = pool_take(b, b->set_words[axis]);
-		set_turn(b, axis, set, *turned);
-	}
-	return b->pool + *turned;
+	return b->pool + b->made[axis][layer];
 }

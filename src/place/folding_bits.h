@@ -36,9 +36,6 @@ struct ocs_folding_bits {
 	uint64_t *pool;
 	size_t used, room;
 	long cells; /* in the pool; -1: not made */
-	/* the same mirrored on the axes of this mask: sets that are made of those above */
-	unsigned int mirrored;
-	long *mirror_made[OCS_FOLD_AXES], mirror_cells;
 };
 
 /* For foldings of SHAPE, with at most LAYERS along an axis. */
@@ -48,10 +45,6 @@ void ocs_folding_bits_free(struct ocs_folding_bits *bits);
 
 /* From now on it is the folding of TABLE, which stays while it is asked for. */
 void ocs_folding_bits_load(struct ocs_folding_bits *bits, const struct ocs_fold_table *table);
-
-/* From now on it is that folding mirrored on the axes in the mask AXES, which costs no more than turning the sets
- * that are asked for; 0: itself again. */
-void ocs_folding_bits_mirror(struct ocs_folding_bits *bits, unsigned int axes);
 
 /* The XPUs used: box[0] sets across axis 0, one after the other.  Valid until the next call. */
 const uint64_t *ocs_folding_bits_cells(struct ocs_folding_bits *bits);

@@ -12,13 +12,21 @@
 #define FOLDINGS_MAX 20000
 #define LIGHTS_MAX 200000
 
-static bool folding_add(const struct ocs_folding *folding, void *arg)
+/* The cubes that the box of FOLDING takes at the least. */
+static int box_cubes(const struct ocs_catalogue_rest *b, const struct ocs_folding *folding)
 {
-	struct ocs_catalogue_rest *b = arg;
-	int cubes = 1, a, n;
+	int cubes = 1, a;
 
 	for (a = 0; a < OCS_AXES && !b->host.fixed; a++)
 		cubes *= (folding->box[a] + b->host.edge[a] - 1) / b->host.edge[a];
+	return cubes;
+}
+
+static bool folding_add(const struct ocs_folding *folding, void *arg)
+{
+	struct ocs_catalogue_rest *b = arg;
+	int cubes = box_cubes(b, folding), n;
+
 	if (!b->least_cubes || cubes < b->least_cubes)
 		b->least_cubes = cubes;
 	if (b->cat->nfoldings == b->folding_room) {
@@ -60,10 +68,10 @@ int ocs_lights_nodes(struct ocs_catalogue_rest *b, const struct ocs_light *light
 {
 	int *nodes = &b->gap_nodes[b->mirror_of[light->folding]];
 
-	if (*nodes)
-		b->pieces.work += b->cat->shape.xpus; /* as if it were laid here */
-	else
-		*nodes = ocs_candidate_masks_fill(&b->pieces, light->folding, &light->lay);
+	b->work += b->cat->shape.xpus; /* as if it were laid here */
+	if (!*nodes)
+		*nodes = (int)ocs_fold_table_nodes(ocs_catalogue_table(b->cat, light->folding),
+						   &b->host);
 	return *nodes;
 }
 
@@ -144,6 +152,8 @@ static void lights_make(struct ocs_catalogue_rest *b, int folding)
 	struct axis_places p[OCS_AXES];
 	int a, i, j, k;
 
+	if (box_cubes(b, f) > b->cubes_limit)
+		return;
 	for (a = 0; a < OCS_AXES; a++)
 		axis_places(b, f, a, &p[a]);
 	for (i = 0; i < p[0].n; i++) {
@@ -205,7 +215,6 @@ void ocs_lights_all(struct ocs_catalogue_rest *b, bool gaps)
 	ocs_fold_family(&cat->shape, &b->host, gaps, folding_add, b);
 	cat->tables = ocs_realloc(cat->tables, ((size_t)cat->nfoldings + 1) * sizeof(*cat->tables));
 	memset(cat->tables + from, 0, ((size_t)(cat->nfoldings - from) + 1) * sizeof(*cat->tables));
-	b->pieces.table_of = -1;
 	b->cubes_limit = b->section->ncubes;
 	if (ocs_lone_ring(&cat->shape) && 2 * b->least_cubes + 2 < b->cubes_limit)
 		b->cubes_limit = 2 * b->least_cubes + 2;

@@ -25,6 +25,24 @@ struct ocs_place_index {
 	unsigned int size, count;
 };
 
+/* The pieces of a folding at an offset. */
+struct ocs_laid_pieces {
+	int turn;  /* of the folding for which they are noted */
+	int first; /* of them */
+	int circuits;
+};
+
+/* Of one folding, as laid out at all its offsets, for those that mirror it. */
+struct ocs_piece_mirrors {
+	int folding;			  /* which; -1: none */
+	int turn;			  /* how many there were; 0: none */
+	struct ocs_laid_pieces *laid;	  /* by the XPU of a cube at the offset */
+	int *pieces, npieces, piece_room; /* their classes, as in ocs_catalogue.pieces */
+	/* by mirrored axes and class: its mirror, + 1; 0: not known yet */
+	int *class[1 << OCS_AXES], room;
+	uint64_t *words; /* one piece */
+};
+
 struct ocs_catalogue_rest {
 	const struct ocs_section *section;
 	struct ocs_lattice host;
@@ -38,13 +56,15 @@ struct ocs_catalogue_rest {
 	int gate_room, light_room, folding_room, candidate_room, use_room, class_room, word_room,
 		piece_room;
 	int batch;	 /* of the candidates that are being made */
+	long work;	 /* vertices laid, or as if */
 	bool gaps;	 /* boxes with gaps are among the lights, or not wanted */
 	int least_cubes; /* over all foldings */
 	int cubes_limit;
-	int want;	/* nodes; 0: as few as possible */
-	int best_cubes; /* over those with the smallest node count */
-	struct ocs_candidate_masks pieces;
+	int want;			   /* nodes; 0: as few as possible */
+	int best_cubes;			   /* over those with the smallest node count */
+	struct ocs_candidate_masks pieces; /* while candidates are being made; it is large */
 	struct ocs_place_index class_index, use_index; /* of classes and candidates */
+	struct ocs_piece_mirrors mirrors;	       /* likewise */
 };
 
 #define OCS_GROW(array, count, room)                                                       \

@@ -56,6 +56,10 @@ test_warm_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 test_warm_LDFLAGS = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=ocs_placement_encode -Wl,--wrap=ocs_ring_encode
 
+check_PROGRAMS += test_catalogue
+test_catalogue_SOURCES = place/test_catalogue.c place/place_check.h
+test_catalogue_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
 check_PROGRAMS += test_catalogue_cache
 test_catalogue_cache_SOURCES = place/test_catalogue_cache.c place/place_check.h place/place_random.h
 test_catalogue_cache_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
