@@ -6,10 +6,14 @@ import glob
 import os
 import re
 import subprocess
+import sys
 import tempfile
 
 BUILD = os.environ["OCS_BUILD_DIR"]
 SOURCE = os.environ["OCS_SOURCE_DIR"]
+sys.path.insert(0, os.path.join(SOURCE, "tests/unit"))
+from tap import end, faultless as result  # noqa: E402
+
 OCSCTL = os.path.join(BUILD, "src/ocsctl/ocsctl")
 PAGES = sorted(glob.glob(os.path.join(SOURCE, "doc/man*/*.[0-9]")))
 TEXTS = ["README.md", "NEWS.md", "CONTRIBUTING.md", "tests/bench/README.md"] + sorted(
@@ -19,14 +23,6 @@ INTERNAL = {"OCS_ATTEMPTS", "OCS_HELD", "SLURM_OCS_ASKED", "SLURM_OCS_GRAPH", "S
             "SLURM_OCS_MODEL_SHAPE", "SLURM_OCS_STRATEGY"}
 # Files that are not of the tree: of an installation, of a build, or what a command of the text writes.
 ELSEWHERE = re.compile(r"^(build|share/slurm-ocs|etc/(slurm|enroot|munge))(/|$)")
-results = []
-
-
-def result(name, faults):
-    results.append(not faults)
-    print("%sok %d - %s" % ("not " if faults else "", len(results), name))
-    for fault in sorted(faults):
-        print("# " + fault)
 
 
 def read(path):
@@ -138,4 +134,4 @@ installed()
 shipped()
 pictures()
 readme()
-print("1..%d" % len(results))
+sys.exit(end())

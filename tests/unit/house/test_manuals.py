@@ -6,23 +6,19 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 
 BUILD = os.environ["OCS_BUILD_DIR"]
 SOURCE = os.environ["OCS_SOURCE_DIR"]
+sys.path.insert(0, os.path.join(SOURCE, "tests/unit"))
+from tap import end, faultless as result  # noqa: E402
+
 OCSCTL = os.path.join(BUILD, "src/ocsctl/ocsctl")
 SIM = os.path.join(BUILD, "src/sim/ocs-sim")
 NETSIM = os.path.join(BUILD, "src/netsim/ocs-netsim")
 REPLAY = os.path.join(BUILD, "src/rails/ocs-replay")
 TORUS = "torus cubes:2x1x1 cube:4x4x4 tile:2x2x1"
-results = []
-
-
-def result(name, faults):
-    results.append(not faults)
-    print("%sok %d - %s" % ("not " if faults else "", len(results), name))
-    for fault in sorted(faults):
-        print("# " + fault)
 
 
 def run(*words, stdin="", status=0):
@@ -318,4 +314,4 @@ picture()
 ocsctl_json()
 yaml_keys()
 plugstack_arguments()
-print("1..%d" % len(results))
+sys.exit(end())

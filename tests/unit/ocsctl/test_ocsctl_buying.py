@@ -13,14 +13,9 @@ import sys
 import tempfile
 
 SOURCE, BUILD = os.environ["OCS_SOURCE_DIR"], os.environ["OCS_BUILD_DIR"]
-results = []
+sys.path.insert(0, os.path.join(SOURCE, "tests/unit"))
+from tap import end, result  # noqa: E402
 
-
-def result(name, good, seen=""):
-    results.append(bool(good))
-    print("%sok %d - %s" % ("" if good else "not ", len(results), name))
-    if not good:
-        print("# " + str(seen)[:2000].replace("\n", "\n# "))
 
 
 work = tempfile.TemporaryDirectory()
@@ -238,5 +233,4 @@ claims()
 circuits_that_change()
 simulator()
 refusals()
-print("1..%d" % len(results))
-sys.exit(not all(results))
+sys.exit(end())

@@ -11,22 +11,16 @@ import tempfile
 
 sys.dont_write_bytecode = True
 SOURCE, BUILD = os.environ["OCS_SOURCE_DIR"], os.environ["OCS_BUILD_DIR"]
+sys.path.insert(0, os.path.join(SOURCE, "tests/unit"))
 sys.path.insert(0, os.path.join(SOURCE, "tests/unit/netsim"))
-from test_netsim import flatbuffer
+from tap import end, result  # noqa: E402
+from test_netsim import flatbuffer  # noqa: E402
 
 PUBLISHED = os.path.join(SOURCE, "../shared/data/optimise")
 OPUS = os.path.join(SOURCE, "../shared/data/opus/llama-3-3d-16-latency")
 RATE = 4 * 12.5e6  # bytes per ms of four interfaces of 100 Gb/s
 US = .001
-results = []
 work = tempfile.TemporaryDirectory()
-
-
-def result(name, good, seen=""):
-    results.append(bool(good))
-    print("%sok %d - %s" % ("" if good else "not ", len(results), name))
-    if not good:
-        print("# " + str(seen)[:2000].replace("\n", "\n# "))
 
 
 def ocsctl(*words):
@@ -190,5 +184,4 @@ flatbuffers()
 traces()
 measured()
 refusals()
-print("1..%d" % len(results))
-sys.exit(not all(results))
+sys.exit(end())

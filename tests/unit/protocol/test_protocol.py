@@ -6,8 +6,12 @@ describes each, and no other source spells one.  TAP on stdout."""
 import glob
 import os
 import re
+import sys
 
 SOURCE = os.environ["OCS_SOURCE_DIR"]
+sys.path.insert(0, os.path.join(SOURCE, "tests/unit"))
+from tap import end, faultless as result  # noqa: E402
+
 # Version 1 of the protocol: a name may be added, and never change.
 VERSION_1 = {
     "OP": "apply commit drain end fail gates gone hello nodes pending prepare present reconcile region release "
@@ -41,14 +45,6 @@ VALUE = [
     re.compile(r"\bocs_ctl_ask\(\s*\w+,\s*\"(\w+)\""),
     re.compile(r"\"(op)\""),
 ]
-results = []
-
-
-def result(name, faults):
-    results.append(not faults)
-    print("%sok %d - %s" % ("not " if faults else "", len(results), name))
-    for fault in sorted(faults):
-        print("# " + fault)
 
 
 def read(*path):
@@ -173,8 +169,7 @@ def main():
         "OCS_%s_%s is used nowhere" % (group, macro) for group in found for macro in found[group]
         if not re.search(r"\bOCS_%s_%s\b" % (group, macro), used)})
     result("the checks find faults", finds_faults(page, header))
-    print("1..%d" % len(results))
-    return 0 if all(results) else 1
+    return end()
 
 
 if __name__ == "__main__":

@@ -10,18 +10,11 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.environ["OCS_SOURCE_DIR"], "tests/unit"))
 from rails_peers import BUILD, GATED, GONE, KEY, LIMIT, RANK_LOST, Job, Rank, sleeps, until  # noqa: E402
+from tap import end, result  # noqa: E402
 
 RECORDER = os.path.join(BUILD, "tests/unit/.libs/syslog_preload.so")
-number = 0
-
-
-def result(name, good, seen=""):
-    global number
-    number += 1
-    print("%sok %d - %s" % ("" if good else "not ", number, name), flush=True)
-    if not good:
-        print("# %s" % (str(seen).replace("\n", "\n# "),))
 
 
 def connect(job):
@@ -134,8 +127,8 @@ def main():
             continue
         with tempfile.TemporaryDirectory(prefix="ocs-test-") as folder:
             test(folder)
-    print("1..%d" % number)
+    return end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -15,18 +15,11 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.environ["OCS_SOURCE_DIR"], "tests/unit"))
 from rails_peers import (ARRIVE, END, FREE, GATED, GONE, KEY, LIMIT, LOST, NOTE, RANK_LOST, REFUSED, REVOKED, TIMEOUT,
                          WORD, Job, Rank, connections, name_of, port_of, secret, sleeps, until)  # noqa: E402
+from tap import end, result  # noqa: E402
 
-number = 0
-
-
-def result(name, good, seen=""):
-    global number
-    number += 1
-    print("%sok %d - %s" % ("" if good else "not ", number, name), flush=True)
-    if not good:
-        print("# %s" % (str(seen).replace("\n", "\n# "),))
 
 
 class Leases:
@@ -585,8 +578,8 @@ def main():
             continue
         with tempfile.TemporaryDirectory(prefix="ocs-test-") as folder:
             test(folder)
-    print("1..%d" % number)
+    return end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

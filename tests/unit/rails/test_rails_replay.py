@@ -6,19 +6,14 @@ tables, where they lie beside the tree.  TAP on stdout."""
 import json
 import os
 import subprocess
+import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.environ["OCS_SOURCE_DIR"], "tests/unit"))
+from tap import end, result  # noqa: E402
 
 REPLAY = os.path.join(os.environ["OCS_BUILD_DIR"], "src/rails/ocs-replay")
 PUBLISHED = os.environ.get("OCS_OPUS_TABLES", os.path.join(os.environ["OCS_SOURCE_DIR"], "../shared/data/opus"))
-number = 0
-
-
-def result(name, good, seen=""):
-    global number
-    number += 1
-    print("%sok %d - %s" % ("" if good else "not ", number, name))
-    if not good:
-        print("# %s" % (seen,))
 
 
 def replay(folder, *words):
@@ -132,4 +127,4 @@ for case in (pipeline, phases, holes, faults):
     with tempfile.TemporaryDirectory() as place:
         case(place)
 published()
-print("1..%d" % number)
+sys.exit(end())
