@@ -414,13 +414,16 @@ def figure_17_assumptions(folder, line):
                                                                               follows + "50ms", follows + "100us"))
         line("17", "DLRM, no forwarding at 1 us, over topoopt", "1", slow / static, "circuits follow every 100 us" + words,
              fast / static)
-    for name, n, published in (("BERT", 16, "1.4"), ("BERT", 32, "1.4"), ("DLRM", 32, "below 1")):
+    for name, n, published, interval in (("BERT", 16, "1.4", 50), ("BERT", 32, "1.4", 50), ("BERT", 64, "1.4", 30),
+                                         ("DLRM", 32, "below 1", 50)):
         path = model(name, n=n).write(os.path.join(folder, name))
         for pause in ("1us", "10ms"):
-            without, here, then = (run([path], "ocs-reconfig degree:8 rate:100G pause:%s %s" % (pause, way), "--steps",
-                                       "40")["step_ms"] for way in ("forward:no", "", "estimate:clock"))
+            circuits = "ocs-reconfig degree:8 rate:100G pause:%s interval:%dms " % (pause, interval)
+            without, here, then = (run([path], circuits + way, "--steps", "40")["step_ms"]
+                                   for way in ("forward:no", "", "estimate:clock"))
             line("17", "%s, %d servers, with over without forwarding at %s" % (name, n, pause), published, here / without,
-                 "with forwarding, circuits follow the clock", then / without)
+                 "with forwarding, circuits follow the clock" + (", every %d ms" % interval if interval != 50 else ""),
+                 then / without)
 
 
 FIGURES = {"10": figure_10, "11": figure_11, "12": figure_12, "14": figure_14, "16": figure_16, "17": figure_17, "27": figure_27,
