@@ -10,17 +10,7 @@ set -uo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-number=0
-
-result() { # CODE NAME [WHAT WAS SEEN]
-    number=$((number + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $number - $2"
-    else
-        echo "not ok $number - $2"
-        printf '%s\n' "${3:-}" | head -n 40 | sed 's/^/# /'
-    fi
-}
+. "$top/tests/unit/tap.sh"
 
 mkdir -p "$work/bin" "$work/clone/scripts" "$work/clone/src"
 cp "$top/scripts/build" "$top/scripts/source" "$work/clone/scripts/"

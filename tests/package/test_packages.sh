@@ -14,17 +14,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 stage=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-number=0
-
-result() { # CODE NAME [WHAT WAS SEEN]
-    number=$((number + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $number - $2"
-    else
-        echo "not ok $number - $2"
-        printf '%s\n' "${3:-}" | head -n 40 | sed 's/^/# /'
-    fi
-}
+. "$top/tests/unit/tap.sh"
 
 # Only the last two or three parts of a path are the same below every prefix.
 names() { sed -e 's/\.gz$//' -e 's|.*/\(share/.*\)|\1|' -e '/^share/!s|.*/\([^/]*/[^/]*\)$|\1|' | sort; }

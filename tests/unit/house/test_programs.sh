@@ -5,20 +5,12 @@
 # --help, --version and what is wrong on the command line, alike in all programs; and
 # --help of the scripts.
 
-build=${OCS_BUILD_DIR:?} source=${OCS_SOURCE_DIR:?} number=0
+build=${OCS_BUILD_DIR:?} source=${OCS_SOURCE_DIR:?}
 version=
 # Defaults name folders of the prefix, which may be long.
 prefix=$(sed -n 's/^S\["prefix"\]="\(.*\)"$/\1/p' "$build/config.status")
 
-result() { # CODE NAME SEEN
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		printf '%s\n' "$3" | head -n 5 | sed 's/^/# /'
-	fi
-}
+. "$source/tests/unit/tap.sh"
 
 for program in ocsd/ocsd ocsctl/ocsctl sim/ocs-sim rails/ocs-replay emulator/ocs-emulator node/ocs-node \
 	rails/ocs-rails-agent rails/ocs-rails-controller netsim/ocs-netsim moe/ocs-moe-controller; do

@@ -8,17 +8,7 @@
 
 source=${OCS_SOURCE_DIR:?} build=${OCS_BUILD_DIR:?}
 fstab=$source/etc/enroot/mounts.d/50-ocs.fstab hook=$source/etc/enroot/hooks.d/50-ocs.sh
-number=0
-
-result() { # status name [what was seen]
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		printf '%s\n' "${3-}" | head -n 30 | sed 's/^/# /'
-	fi
-}
+. "$source/tests/unit/tap.sh"
 
 finish() {
 	echo "1..$number"
