@@ -121,7 +121,7 @@ def tell(cluster):
     def median(mode, what):
         return statistics.median(p[what] for p in results[mode][0][1:])
 
-    print("%-12s %-28s %-22s %s" % ("circuits", "all-to-alls (of packets)", "a pass (of packets)", "bytes by circuits"))
+    print("%-12s %-28s %-22s %s" % ("circuits", "all-to-alls (of packets)", "iteration (of packets)", "bytes by circuits"))
     for mode in MODES:
         last = results[mode][0][-1]
         print("%-12s %-28s %-22s %.0f %%" % (

@@ -71,9 +71,7 @@ long ocs_moe_control_foretold(const struct ocs_moe_control *c, int layer,
 		struct ocs_moe_error of_server;
 
 		passes = ocs_moe_predict_error(c->predictor[i], layer, OCS_MOE_CHOSEN, &of_server);
-		error->difference += of_server.difference / c->n;
-		for (int k = 0; k < OCS_MOE_TOP; k++)
-			error->top[k] += of_server.top[k] / c->n;
+		ocs_moe_error_add(error, &of_server, c->n);
 		if (++votes[now] > votes[*method])
 			*method = now;
 	}
@@ -128,6 +126,20 @@ static struct ocs_moe_change change_make(const struct ocs_moe_control *c, double
 					.first = c->setup.first * c->setup.rate,
 					.each = c->setup.each * c->setup.rate,
 					.window = window > 0 ? window * c->setup.rate : 0 };
+}
+
+/* Circuits for DEMAND of which as many differ from KEEP as CHANGE pays for; the caller destroys them. */
+static struct ocs_moe_circuits *circuits_choose(const struct ocs_moe_control *c,
+						const struct ocs_moe_demand *demand,
+						const struct ocs_moe_circuits *keep,
+						const struct ocs_moe_change *change)
+{
+	return ocs_moe_change_choose(
+		&(struct ocs_moe_request){ .demand = demand,
+					   .region = c->region,
+					   .keep = keep,
+					   .effort = c->setup.effort ? c->setup.effort : EFFORT },
+		change);
 }
 
 static bool circuits_same(const struct ocs_moe_circuits *x, const struct ocs_moe_circuits *y)
@@ -193,12 +205,7 @@ static void long_choose(struct ocs_moe_control *c, const struct ocs_moe_circuits
 	c->long_closed = c->closed;
 	change = change_make(c, (double)c->closed, now);
 	demand = record_mean(c);
-	circuits = ocs_moe_change_choose(
-		&(struct ocs_moe_request){ .demand = demand,
-					   .region = c->region,
-					   .keep = keep,
-					   .effort = c->setup.effort ? c->setup.effort : EFFORT },
-		&change);
+	circuits = circuits_choose(c, demand, keep, &change);
 	moved = ocs_moe_circuits_cut(keep, circuits);
 	if (ocs_moe_circuits_cut(circuits, keep) > moved)
 		moved = ocs_moe_circuits_cut(circuits, keep);
@@ -242,12 +249,7 @@ void ocs_moe_control_choose(struct ocs_moe_control *c, double now)
 	}
 	keep = ocs_moe_control_circuits(c, false);
 	change = change_make(c, c->next.second ? 1 : 2, now);
-	circuits = ocs_moe_change_choose(
-		&(struct ocs_moe_request){ .demand = demand,
-					   .region = c->region,
-					   .keep = keep,
-					   .effort = c->setup.effort ? c->setup.effort : EFFORT },
-		&change);
+	circuits = circuits_choose(c, demand, keep, &change);
 	if (circuits_same(keep, circuits)) {
 		c->count.kept++;
 		long_choose(c, keep, now);

@@ -234,3 +234,10 @@ long ocs_moe_predict_error(const struct ocs_moe_predictor *predictor, int layer,
 		error->top[k] = score->sum.top[k] / passes;
 	return score->passes;
 }
+
+void ocs_moe_error_add(struct ocs_moe_error *mean, const struct ocs_moe_error *error, int count)
+{
+	mean->difference += error->difference / count;
+	for (int k = 0; k < OCS_MOE_TOP; k++)
+		mean->top[k] += error->top[k] / count;
+}

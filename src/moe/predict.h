@@ -49,6 +49,9 @@ struct ocs_moe_error {
 				  * K largest; with fewer than K experts of all of them */
 };
 
+/* MEAN, of COUNT errors, gets the part of ERROR, one of them. */
+void ocs_moe_error_add(struct ocs_moe_error *mean, const struct ocs_moe_error *error, int count);
+
 /* Of what METHOD said of LAYER in all passes but the first WARM (of the predictor).  Returns how many
  * passes were counted; with 0 all is 0. */
 #define OCS_MOE_WARM 10

@@ -14,6 +14,7 @@
 #define PERIOD_S 1
 #define BYTES_MOST 250000 /* of a line; what does not fit waits for the next one */
 #define CELL_BYTES 8	  /* of a number in it, about */
+#define SERVERS_MOST 256  /* whose matrix is sure to fit into a request of ocsd, 1 MiB */
 
 void report_note(struct group *group, double took)
 {
@@ -122,7 +123,8 @@ void report_send(struct controller *controller, double now)
 	struct json_object *line, *groups;
 	struct ocs_error err;
 
-	if (!controller->client || controller->revoked || now < controller->report_at)
+	if (!controller->client || controller->revoked || now < controller->report_at ||
+	    controller->servers > SERVERS_MOST)
 		return;
 	controller->report_at = now + PERIOD_S;
 	groups = groups_json(controller);

@@ -129,14 +129,6 @@ static int trace_replay(struct json_object *passes, struct replayed *replayed,
 	return rc;
 }
 
-/* MEAN of COUNT errors: ERROR is one of them. */
-static void error_add(struct ocs_moe_error *mean, const struct ocs_moe_error *error, int count)
-{
-	mean->difference += error->difference / count;
-	for (int k = 0; k < OCS_MOE_TOP; k++)
-		mean->top[k] += error->top[k] / count;
-}
-
 /* On average over all sources. */
 static struct ocs_moe_error layer_measure(const struct replayed *replayed, int layer, int method)
 {
@@ -144,7 +136,7 @@ static struct ocs_moe_error layer_measure(const struct replayed *replayed, int l
 
 	for (int s = 0; s < replayed->sources; s++) {
 		ocs_moe_predict_error(replayed->predictor[s], layer, method, &error);
-		error_add(&mean, &error, replayed->sources);
+		ocs_moe_error_add(&mean, &error, replayed->sources);
 	}
 	return mean;
 }
@@ -156,7 +148,7 @@ static struct ocs_moe_error method_measure(const struct replayed *replayed, int 
 
 	for (int l = 0; l < replayed->layers; l++) {
 		error = layer_measure(replayed, l, method);
-		error_add(&mean, &error, replayed->layers);
+		ocs_moe_error_add(&mean, &error, replayed->layers);
 	}
 	return mean;
 }

@@ -32,10 +32,13 @@ void ocsd_show_changes(const struct ocsd_job *job, struct json_object *row)
 	const struct ocsd_menu_count *total = &job->menu->total;
 
 	ocs_field_add_number(row, OCS_FIELD_CHANGES, (int64_t)total->changes);
+	ocs_field_add_number(row, OCS_FIELD_CIRCUITS, (int64_t)total->circuits);
 	ocs_field_add_number(row, OCS_FIELD_FAILED, (int64_t)total->failed);
 	ocs_field_add_number(row, OCS_FIELD_REFUSED, (int64_t)total->refused);
 	json_object_object_add(row, OCS_FIELD_RATE,
 			       json_object_new_double(ocsd_topology_rate(job)));
+	ocs_field_add_number(row, OCS_FIELD_WAITED_MS, job->menu->waited_ms);
+	ocs_field_add_number(row, OCS_FIELD_MISPREDICTED, job->menu->mispredicted);
 }
 
 static bool menu_visible(const struct ocsd *d, struct ocsd_client *client,

@@ -27,7 +27,8 @@ void ocsd_show_menus(struct ocsd *d, struct ocsd_client *client, int64_t id,
 /* Adds to ROW the switch of RAIL, what stands there, and how far its last request has come. */
 void ocsd_show_rail(const struct ocsd *d, const struct ocsd_rail *rail, struct json_object *row);
 
-/* Adds to ROW what JOB, which has a menu, has changed and was refused, and changes a second. */
+/* Adds to ROW what JOB, which has a menu, has changed and was refused, changes a second, and what its controller
+ * says of them. */
 void ocsd_show_changes(const struct ocsd_job *job, struct json_object *row);
 
 #endif

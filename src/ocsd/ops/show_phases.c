@@ -32,11 +32,8 @@ static struct json_object *job_phases(const struct ocsd *d, const struct ocsd_jo
 	for (int r = 0; r < menu->nrails; r++)
 		json_object_array_add(rails, rail_json(d, &menu->rails[r], r));
 	json_object_object_add(row, OCS_FIELD_RAILS, rails);
-	ocs_field_add_number(row, OCS_FIELD_CIRCUITS, (int64_t)menu->total.circuits);
 	ocsd_show_changes(job, row);
-	ocs_field_add_number(row, OCS_FIELD_WAITED_MS, menu->waited_ms);
 	ocs_field_add_number(row, OCS_FIELD_PROVISIONED, menu->provisioned);
-	ocs_field_add_number(row, OCS_FIELD_MISPREDICTED, menu->mispredicted);
 	ocs_field_add_number(row, OCS_FIELD_LAST_ARRIVALS, menu->last_arrivals);
 	return row;
 }

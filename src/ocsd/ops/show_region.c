@@ -49,15 +49,12 @@ static struct json_object *job_region(const struct ocsd *d, const struct ocsd_jo
 		json_object_array_add(groups, group_json(d, job, g));
 	json_object_object_add(row, OCS_FIELD_GROUPS, groups);
 	ocsd_show_changes(job, row);
-	ocs_field_add_number(row, OCS_FIELD_CIRCUITS, (int64_t)menu->total.circuits);
 	ocs_field_add_number(row, OCS_FIELD_KEPT, (int64_t)menu->total.kept);
 	json_object_object_add(row, OCS_FIELD_CHANGE_MS,
 			       menu->total.verified ?
 				       json_object_new_double((double)menu->total.took_ns /
 							      (double)menu->total.verified / 1e6) :
 				       NULL);
-	ocs_field_add_number(row, OCS_FIELD_WAITED_MS, menu->waited_ms);
-	ocs_field_add_number(row, OCS_FIELD_MISPREDICTED, menu->mispredicted);
 	return row;
 }
 

@@ -142,6 +142,8 @@ echo '{"tokens":[[0,5],[2000,0]],"achieved":[[0,1,2],[2,0,2],[1,1,1]]}' >"$work/
 exits 2 "other servers" region show --matrix "$work/bad.json"
 exits 2 "nothing to show" region show
 exits 2 "both" region show --matrix "$work/state.json" --trace "$work/gates.json"
+exits 2 "a picture of switches" show switch --svg "$work/switch.svg"
+says "what is drawn" "only 'ocsctl show region' draws"
 exits 2 "no trace" region predict
 echo '[[[1,2],[1,2]],[[1,2]]]' >"$work/bad.json"
 exits 2 "a pass without a layer" region predict --trace "$work/bad.json"
