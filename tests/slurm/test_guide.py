@@ -43,26 +43,35 @@ def small(make_cluster):
     return make_cluster(cubes=2, edge=2, tile=(2, 2, 1), delay_ms=1)
 
 
-def head_blocks(first, last):
-    """Blocks of the head between two headings, with the emulator of this cluster and dates that are still to come."""
+def head_blocks(cluster, first, last):
+    """What the blocks of the head between two headings print, with the emulator and a folder of this cluster and dates
+    that are still to come."""
     with open(ADMINISTRATORS) as handle:
         text = handle.read()
-    part = text[text.index("\n## %s\n" % first):text.index("\n## %s\n" % last)]
-    year = datetime.date.today().year + 1
-    return [re.sub(r"\b20\d\d-(\d\d-\d\dT)", r"%d-\1" % year, block)
-            for block in re.findall(r"^```sh head\n(.*?)```", part, re.S | re.M)]
+    part = text[text.index("\n%s\n" % first):text.index("\n%s\n" % last)]
+    part = re.sub(r"\b20\d\d-(\d\d-\d\dT)", r"%d-\1" % (datetime.date.today().year + 1), part)
+    part = part.replace("unix:/run/ocs-emulator/control", "unix:" + cluster.path("emulator.sock"))
+    seen = []
+    for block in re.findall(r"^```sh head\n(.*?)```", part.replace("/root/", cluster.path("out", "")), re.S | re.M):
+        done = cluster.run(["bash", "-euc", block], check=False, timeout=300, env={"OCS_CONF": cluster.yaml})
+        assert done.returncode == 0, (block, done.stdout, done.stderr)
+        seen.append(done.stdout)
+    return seen
+
+
+def test_the_first_shape_of_the_administrators_guide(small):
+    said, = head_blocks(small, "### 6. The first shape", "### 7. Real switches")
+    assert sorted(re.findall(r"^\d: (\d,\d,\d) on ", said, re.M)) == [
+        "%d,%d,%d" % (x, y, z) for x in range(2) for y in range(2) for z in range(2)], said
+    assert said.count("CONNECTED\n") == 8 and "4x2x2, realised (16 XPUs)" in said and "circuits: 8, 8 CONNECTED" in said, said
+    assert said.rstrip().splitlines()[-1].startswith("JOB "), said
+    migrated, = head_blocks(small, "## From a topology.conf", "## Watching")
+    assert re.search(r"name: c1, nodes: .n\[2-3\]", migrated), migrated
 
 
 def test_faults_drains_and_windows_of_the_administrators_guide(small):
     """As they stand there, in their order: each block does what the text around it says."""
-    blocks = head_blocks("Faults", "Changes of ocs.yaml")
-    seen = []
-    for block in blocks:
-        done = small.run(["bash", "-euc", block.replace("unix:/run/ocs-emulator/control", "unix:" + small.path("emulator.sock"))],
-                         check=False, timeout=300, env={"OCS_CONF": small.yaml})
-        assert done.returncode == 0, (block, done.stdout, done.stderr)
-        seen.append(done.stdout)
-    fails, dark, patch, drains, windows, replaced = seen
+    fails, dark, patch, drains, windows, replaced = head_blocks(small, "## Faults", "## Changes of ocs.yaml")
     assert "refused" in fails and "JobState=RUNNING" in fails and "switch" in fails.split("AdminComment=")[1], fails
     assert "ocs failure" in dark and "ocs-x-0-0:1" in dark and " R " in dark.splitlines()[-1], dark
     assert "foreign" in patch and "INVALID" in patch and patch.endswith("every switch holds what it should\n"), patch
