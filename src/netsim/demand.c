@@ -100,6 +100,15 @@ static bool groups_add(const struct ocs_netsim_graph *graph, const int *place, b
 	return first;
 }
 
+/* Where nothing is sent, rings of all: a fabric has circuits all the same. */
+static void all_add(int servers, struct ocs_text *text)
+{
+	for (int k = 0; servers > 1 && k < servers; k++)
+		ocs_text_add(text, "%s%d", k ? "," : "{\"members\":[", k);
+	if (servers > 1)
+		ocs_text_add(text, "],\"bytes\":1}");
+}
+
 char *ocs_netsim_demand(const struct ocs_netsim_graph *const *graphs, int *const *places, int n,
 			int servers)
 {
@@ -112,9 +121,11 @@ char *ocs_netsim_demand(const struct ocs_netsim_graph *const *graphs, int *const
 		first = groups_add(graphs[k], places ? places[k] : NULL, first, &text);
 		ocs_netsim_demand_pairs(graphs[k], places ? places[k] : NULL, servers, pairs);
 	}
-	ocs_text_add(&text, "]");
 	for (int k = 0; k < servers * servers; k++)
 		any = any || pairs[k] >= 1;
+	if (first && !any)
+		all_add(servers, &text);
+	ocs_text_add(&text, "]");
 	for (int i = 0; any && i < servers; i++) {
 		ocs_text_add(&text, i ? ",[" : ",\"mp\":[[");
 		for (int j = 0; j < servers; j++)

@@ -8,7 +8,8 @@
 
 /* What N GRAPHS send, as the demand (JSON text) that a plan is made for: AllReduce bytes by group,
  * a reduce-scatter and an all-gather as half of one each, and bytes between pairs.  PLACES[k][s] is
- * where server s of graph k is among SERVERS; NULL: at s.  The caller frees. */
+ * where server s of graph k is among SERVERS; NULL: at s.  If they send nothing: one byte among all.
+ * The caller frees. */
 char *ocs_netsim_demand(const struct ocs_netsim_graph *const *graphs, int *const *places, int n,
 			int servers);
 

@@ -440,6 +440,15 @@ static int table_check(const struct ocs_optimise_request *request,
 	return 0;
 }
 
+static int time_check(struct ocs_compare *compare, struct ocs_error *err)
+{
+	if (row_find(compare, "ideal")->step_ms == 0)
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"the step takes no time: nothing computes and nothing is sent");
+	return 0;
+}
+
 int ocs_compare_make(const struct ocs_optimise_request *request, struct ocs_netsim_graph *graph,
 		     const struct ocs_cost_table *table, double budget, struct ocs_compare *compare,
 		     struct ocs_error *err)
@@ -457,8 +466,8 @@ int ocs_compare_make(const struct ocs_optimise_request *request, struct ocs_nets
 		c.graphs[c.ngraphs++] = graph;
 	rc = !graph && graphs_make(&c);
 	if (!rc)
-		rc = rows_make(&c) || gains_set(&c) || equal_row(&c) || rates_make(&c) ||
-		     changes_make(&c);
+		rc = rows_make(&c) || time_check(compare, err) || gains_set(&c) || equal_row(&c) ||
+		     rates_make(&c) || changes_make(&c);
 	if (!rc) {
 		values_set(compare, budget);
 		verdict_write(&c, budget);

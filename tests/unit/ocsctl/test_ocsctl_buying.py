@@ -152,6 +152,18 @@ def budgets():
                (answer.get("verdict"), within))
 
 
+def nothing_sent():
+    """A step that sends nothing needs no circuits, and the answer says so."""
+    for ms in (5, 0):
+        with open(os.path.join(work.name, "silent%d.json" % ms), "w", encoding="utf-8") as handle:
+            json.dump({"servers": 4, "devices": 1, "tasks": [{"kind": "compute", "server": 0, "device": 0, "ms": ms}]}, handle)
+    answer = got("ocsctl advise fabric silent5.json --rate 40G")
+    result("a step that sends nothing", answer.get("pays") is False and
+           answer["verdict"].startswith("no circuit switch pays here") and answer["fabrics"][0]["step_ms"] == 5, answer)
+    answer = got("ocsctl advise fabric silent0.json --rate 40G")
+    result("a step of nothing", "the step takes no time" in answer.get("said", ""), answer)
+
+
 def claims():
     """What the page says of rates, gains and measured times besides."""
     with open(os.path.join(SOURCE, "doc/buying.md"), encoding="utf-8") as handle:
@@ -229,6 +241,7 @@ report()
 ratios()
 published()
 budgets()
+nothing_sent()
 claims()
 circuits_that_change()
 simulator()
