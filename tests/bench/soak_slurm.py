@@ -231,7 +231,7 @@ class Soak:
 
     def nodes_resume(self):
         """What faults took out of service comes back, and is counted."""
-        for line in self.c.run(["timeout", "20", "sinfo", "-h", "-R", "-o", "%E|%n"], check=False).stdout.splitlines():
+        for line in self.c.run(["timeout", "20", "sinfo", "-h", "-R", "-o", "%E|%N"], check=False).stdout.splitlines():
             reason, node = line.rsplit("|", 1)
             self.counts["node out: " + reason[:60]] += 1
             self.c.run(["timeout", "20", "scontrol", "update", "NodeName=" + node, "State=RESUME"], check=False)
