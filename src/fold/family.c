@@ -203,12 +203,14 @@ static bool room_enough(const struct family *f, const struct room *room, int edg
 	       f->host->ncubes;
 }
 
-/* Whether a length will be given to one of CHOSEN from index J on. */
-static bool more_paths(const struct ocs_factor *chosen, int n, int j)
+/* How many paths among CHOSEN from index J on a length will be given to. */
+static int paths_count(const struct ocs_factor *chosen, int n, int j)
 {
-	while (j < n && (is_bit(&chosen[j]) || chosen[j].kind == OCS_FACTOR_RING))
-		j++;
-	return j < n;
+	int paths = 0;
+
+	for (; j < n; j++)
+		paths += !is_bit(&chosen[j]) && chosen[j].kind != OCS_FACTOR_RING;
+	return paths;
 }
 
 /* Gives lengths to the paths among CHOSEN from index J on.  Thousands of cubes have so many
@@ -216,9 +218,9 @@ static bool more_paths(const struct ocs_factor *chosen, int n, int j)
 static void factor_lengths(struct family *f, int dim, unsigned int used, struct ocs_factor *chosen,
 			   int n, int j, long so_far)
 {
-	int extent = f->shape->extent[dim], most, tile, edge, length;
+	int extent = f->shape->extent[dim], most, tile, edge, length, later;
 	struct room room;
-	long need;
+	long need, least;
 
 	while (j < n && (is_bit(&chosen[j]) || chosen[j].kind == OCS_FACTOR_RING))
 		j++;
@@ -232,13 +234,14 @@ static void factor_lengths(struct family *f, int dim, unsigned int used, struct 
 	room = room_left(f, dim, chosen, n, j);
 	need = (extent + so_far - 1) / so_far;
 	most = longest_axis(f, chosen[j].axis);
-	if (need + tile < most)
-		most = (int)need + tile;
+	later = paths_count(chosen, n, j + 1);
+	/* a layer of tiles more than with the others at their least would be needless */
+	least = (need + (1L << later) - 1) >> later;
+	if (least + tile - 1 < most)
+		most = (int)least + tile - 1;
 	chosen[j].kind = OCS_FACTOR_PATH;
 	/* the last of them has to reach the extent */
-	length = need > 2 && !more_paths(chosen, n, j + 1) ?
-			 (int)(need <= most ? need : most + 1L) :
-			 2;
+	length = need > 2 && !later ? (int)(need <= most ? need : most + 1L) : 2;
 	for (; length <= most && !f->stop; length++) {
 		long now = so_far * length;
 

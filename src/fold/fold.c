@@ -62,7 +62,7 @@ static int dim_make(const struct ocs_folding *folding, const struct ocs_shape *s
 					     dim + 1, extent);
 		return 0;
 	}
-	at = ocs_calloc((size_t)extent, sizeof(*at));
+	at = ocs_realloc(NULL, (size_t)extent * sizeof(*at));
 	for (j = 0; j < n; j++) {
 		bool bit = factor[j].kind >= OCS_FACTOR_BIT0;
 

@@ -53,7 +53,8 @@ MACHINES = {64: {"cubes": 64, "tile": (1, 1, 1)}, 256: {"cubes": 256, "tile": (2
             1024: {"cubes": 1024, "tile": (2, 2, 1)}}
 CONFIG = {
     "SchedulerParameters": "bf_interval=%d,batch_sched_delay=0,bf_max_job_test=1000,sched_interval=60,"
-                           "default_queue_depth=1000,bf_window=2880,bf_continue",
+                           "default_queue_depth=1000,bf_window=2880,bf_continue,max_sched_time=50",
+    "MessageTimeout": "100",    # a cycle may take half of it; by itself it ends after 2 s, on a busy machine early
     "MinJobAge": "2", "MaxArraySize": "10001",
 }
 
