@@ -163,7 +163,7 @@ static void unprivileged(void **state)
 /* ---- doc/protocol.md says who may ask for what ---- */
 
 #define RULES_MAX 64
-#define OPERATIONS 20 /* without hello, which comes before any role */
+#define OPERATIONS 21 /* without hello, which comes before any role */
 #define VIEWS 11      /* of show */
 
 struct rule {
