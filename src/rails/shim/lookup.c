@@ -12,13 +12,16 @@
 
 typedef void *lookup_t(void *, const char *);
 
+/* A sanitizer of the program looks functions up before its shadow memory is there. */
+#define EARLY __attribute__((no_sanitize("address", "thread", "undefined")))
+
 /* In two registers: the function that is the answer, or the dlsym that has it. */
 struct lookup_answer {
 	void *found;
 	lookup_t *next;
 };
 
-static lookup_t *library_lookup(void)
+EARLY static lookup_t *library_lookup(void)
 {
 	/* The version that each architecture began with, and the one since it is part of libc.so. */
 	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5" };
@@ -31,7 +34,7 @@ static lookup_t *library_lookup(void)
 	return lookup;
 }
 
-void *ocs_shim_dlsym(void *handle, const char *name)
+EARLY void *ocs_shim_dlsym(void *handle, const char *name)
 {
 	return library_lookup()(handle, name);
 }
@@ -53,7 +56,7 @@ static void *own_find(const char *name)
 __attribute__((visibility("hidden"), used)) struct lookup_answer ocs_shim_lookup(void *handle,
 										 const char *name);
 
-struct lookup_answer ocs_shim_lookup(void *handle, const char *name)
+EARLY struct lookup_answer ocs_shim_lookup(void *handle, const char *name)
 {
 	static lookup_t *_Atomic behind;
 	struct lookup_answer answer = { NULL, atomic_load(&behind) };

@@ -80,6 +80,9 @@ seen=$(LD_PRELOAD=$shim "$work/cases" refused 2>&1)
 [ "$(echo "$seen" | grep -c 'slurm-ocs: NCCL on photonic rails: ')" = 4 ]
 result $? "a failure is one line of each rank" "$seen"
 
+# From here on two files have a variable of the same name: copies of one library; program, plugin and the next one.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_odr_violation=0"
+
 for way in runpath local path chosen; do
 	seen=$(LD_PRELOAD=$shim "$work/loads" $way "$work/real/libnccl.so.2" "$top/src/rails/shim/nccl_symbols.txt" 2>&1)
 	result $? "loaded: $way" "$seen"
@@ -117,8 +120,7 @@ for file in "$work/none" "$work/list" "$shim"; do
 	result $? "OCS_RAILS_NCCL that is ${file##*/}" "exit $code: $seen"
 done
 
-# The profiler.  Program, plugin and the next one have a variable of the same name.
-export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_odr_violation=0"
+# The profiler.
 plugin=$build/src/rails/.libs/libocs-rails-profiler.so
 seen=$($cc -rdynamic -o "$work/profiles" "$here/profiles.c" "$here/gate_stand_in.c" "$work/libcuda.so.1" -Wl,-rpath,"$work" -ldl -lpthread 2>&1 &&
 	$cc -fPIC -shared -o "$work/libnccl-profiler-next.so" "$here/profiles.c" 2>&1)

@@ -161,7 +161,7 @@ static int held_check(void *library, const char *path)
 		int (*init)(void **, int *);
 	} *old = dlsym(library, "ncclProfiler_v4");
 	int (*version)(int *), (*begin)(int (*)(void **, int *), int *),
-		(*begin_new)(void *, int *);
+		(*begin_new)(void *, void **, int *);
 	int mask = 1, number;
 	void *context, *held = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
@@ -173,7 +173,8 @@ static int held_check(void *library, const char *path)
 	version = held ? (int (*)(int *))dlsym(held, "ncclGetVersion") : NULL;
 	begin = held ? (int (*)(int (*)(void **, int *), int *))dlsym(held, "profiler_begin") :
 		       NULL;
-	begin_new = held ? (int (*)(void *, int *))dlsym(held, "profiler_begin_new") : NULL;
+	begin_new =
+		held ? (int (*)(void *, void **, int *))dlsym(held, "profiler_begin_new") : NULL;
 	if (!version || !begin || !begin_new)
 		return 2;
 	/* Before the program has called it nothing is known of it. */
@@ -182,7 +183,9 @@ static int held_check(void *library, const char *path)
 	if (begin(old->init, &mask) || mask)
 		return 3;
 	mask = 1;
-	return begin_new((void *)now->init, &mask) || mask ? 4 : 0;
+	if (begin_new((void *)now->init, &context, &mask) || mask)
+		return 4;
+	return now->finalize(context) ? 5 : 0;
 }
 
 int main(int argc, char **argv)

@@ -319,12 +319,11 @@ int profiler_begin(int (*init)(void **, int *), int *mask)
 }
 
 int profiler_begin_new(int (*init)(void **, uint64_t, int *, const char *, int, int, int, void *),
-		       int *mask);
+		       void **context, int *mask);
 int profiler_begin_new(int (*init)(void **, uint64_t, int *, const char *, int, int, int, void *),
-		       int *mask)
+		       void **context, int *mask)
 {
-	void *context;
-	int result = init(&context, 1, mask, "held", 4, 4, 0, NULL);
+	int result = init(context, 1, mask, "held", 4, 4, 0, NULL);
 
 	call_record("profiled", 0);
 	return result;
