@@ -178,14 +178,12 @@ struct json_object *ocs_moe_circuits_to_json(const struct ocs_moe_circuits *circ
 	return list;
 }
 
-/* The smallest t for one direction of one server: the pairs at TOKENS, STRIDE apart, in turn.
- * sum of max(0, D - t C) falls, and less steeply the larger t is, so that Newton's method from
- * t = 0 stays below the root and ends on it after as many steps as there are kinks at most. */
+/* The smallest time from T on for one direction of one server: the pairs at TOKENS, STRIDE apart, in
+ * turn.  sum of max(0, D - t C) falls, and less steeply the larger t is, so that Newton's method from
+ * below stays below the root and ends on it after as many steps as there are kinks at most. */
 static double side_time(const double *tokens, size_t stride, const int *count, int n,
-			double packets)
+			double packets, double t)
 {
-	double t = 0;
-
 	for (;;) {
 		double left = 0, rate = packets, next;
 
@@ -198,7 +196,7 @@ static double side_time(const double *tokens, size_t stride, const int *count, i
 			}
 		}
 		next = left / rate;
-		if (next <= t * (1 + 1e-15))
+		if (!(next > t * (1 + 1e-15)))
 			return t;
 		t = next;
 	}
@@ -212,13 +210,9 @@ double ocs_moe_finish_time(const struct ocs_moe_demand *demand, const struct ocs
 
 	for (int i = 0; i < n; i++) {
 		const int *count = circuits->count + (size_t)i * n;
-		double sends =
-			side_time(demand->tokens + (size_t)i * n, 1, count, n, region->packets);
-		double receives =
-			side_time(demand->tokens + i, (size_t)n, count, n, region->packets);
 
-		t = sends > t ? sends : t;
-		t = receives > t ? receives : t;
+		t = side_time(demand->tokens + (size_t)i * n, 1, count, n, region->packets, t);
+		t = side_time(demand->tokens + i, (size_t)n, count, n, region->packets, t);
 	}
 	return t;
 }

@@ -24,6 +24,7 @@ void ocs_moe_search_init(struct ocs_moe_search *s, const struct ocs_moe_request 
 		.need = ocs_calloc(sides, sizeof(double)),
 		.carry = ocs_calloc(sides, sizeof(double)),
 		.weight = ocs_calloc(sides, sizeof(double)),
+		.end = ocs_calloc(sides, sizeof(*s->end)),
 	};
 	for (int i = 0; i < n; i++)
 		for (int j = 0; j < n; j++)
@@ -39,6 +40,7 @@ void ocs_moe_search_free(struct ocs_moe_search *s)
 	free(s->need);
 	free(s->carry);
 	free(s->weight);
+	free(s->end);
 }
 
 void ocs_moe_search_restore(struct ocs_moe_search *s, const struct ocs_moe_circuits *circuits)
@@ -140,6 +142,72 @@ void ocs_moe_exchange_judge(struct ocs_moe_search *s, struct ocs_moe_exchange *e
 		e->gain += server_gain(s, e->k, &sides[2]);
 	if (e->l != OCS_MOE_NOBODY && e->l != e->k)
 		e->gain += server_gain(s, e->l, &sides[3]);
+}
+
+/* The circuits of I that may go for one to J: into s->end from FIRST on; returns how many. */
+static int ends_find(struct ocs_moe_search *s, int i, int j, int first)
+{
+	const int *count = s->circuits->count + (size_t)i * s->n;
+	int found = first;
+
+	if (s->ports[i])
+		s->end[found++] = (struct ocs_moe_end){ .server = OCS_MOE_NOBODY };
+	for (int k = 0; k < s->n && !s->ports[i]; k++)
+		if (count[k] && k != j)
+			s->end[found++] = (struct ocs_moe_end){ .server = k };
+	return found - first;
+}
+
+/* What each end of I gains for I, and does to the other server, once OF_I has come to the sides of I. */
+static void ends_weigh(const struct ocs_moe_search *s, int i, const struct sides *of_i,
+		       struct ocs_moe_end *end, int ends)
+{
+	for (; ends--; end++) {
+		struct sides mine = *of_i, its = { 0 };
+
+		if (end->server != OCS_MOE_NOBODY)
+			circuit_weigh(s, i, end->server, -1, &mine, &its);
+		end->gain = server_gain(s, i, &mine);
+		end->sent = its.sent;
+		end->received = its.received;
+	}
+}
+
+void ocs_moe_exchange_best(struct ocs_moe_search *s, int i, int j, struct ocs_moe_exchange *best)
+{
+	int of_i = ends_find(s, i, j, 0), of_j = ends_find(s, j, i, of_i);
+	const struct ocs_moe_end *first = s->end, *second = s->end + of_i;
+	struct sides more[2] = { { 0 } };
+
+	circuit_weigh(s, i, j, 1, &more[0], &more[1]);
+	ends_weigh(s, i, &more[0], s->end, of_i);
+	ends_weigh(s, j, &more[1], s->end + of_i, of_j);
+	for (const struct ocs_moe_end *k = first; k < first + of_i; k++) {
+		for (const struct ocs_moe_end *l = second; l < second + of_j; l++) {
+			struct ocs_moe_exchange e = {
+				.i = i, .j = j, .k = k->server, .l = l->server
+			};
+			struct sides of_k = { k->sent, k->received },
+				     of_l = { l->sent, l->received };
+
+			if (!ocs_moe_exchange_allowed(s, &e))
+				continue;
+			s->effort--;
+			e.gain = k->gain + l->gain;
+			if (e.k == e.l) {
+				of_k.sent += of_l.sent;
+				of_k.received += of_l.received;
+			} else if (e.k != OCS_MOE_NOBODY && e.l != OCS_MOE_NOBODY) {
+				circuit_weigh(s, e.k, e.l, 1, &of_k, &of_l);
+			}
+			if (e.k != OCS_MOE_NOBODY)
+				e.gain += server_gain(s, e.k, &of_k);
+			if (e.l != OCS_MOE_NOBODY && e.l != e.k)
+				e.gain += server_gain(s, e.l, &of_l);
+			if (e.gain > best->gain)
+				*best = e;
+		}
+	}
 }
 
 /* A circuit that is to go (BY -1) or to come between I and J: what that adds to the circuits of

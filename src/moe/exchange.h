@@ -17,6 +17,13 @@
 #define OCS_MOE_NOBODY (-1)
 #define OCS_MOE_LACK 1e-9 /* of T; less is none */
 
+/* A circuit of one server that may go for another one. */
+struct ocs_moe_end {
+	int server;	       /* at its other end; OCS_MOE_NOBODY: a port is left */
+	double gain;	       /* of weighted lack, for the server itself */
+	double sent, received; /* what its end does to these sides of the other */
+};
+
 struct ocs_moe_search {
 	const struct ocs_moe_request *request;
 	struct ocs_moe_circuits *circuits; /* as they are at this moment */
@@ -26,12 +33,13 @@ struct ocs_moe_search {
 	int *ports;	    /* [n] left */
 	double t;
 	/* Sides: 2 i is what server i sends, 2 i + 1 what it receives. */
-	double *need;	    /* [2n] what circuits have to carry */
-	double *carry;	    /* [2n] what they carry */
-	double *weight;	    /* [2n] */
-	long effort;	    /* exchanges left to look at */
-	unsigned int tries; /* of annealing: each draws other numbers */
-	int cut;	    /* circuits of request->keep that are not there */
+	double *need;		 /* [2n] what circuits have to carry */
+	double *carry;		 /* [2n] what they carry */
+	double *weight;		 /* [2n] */
+	struct ocs_moe_end *end; /* [2n] of the pair of servers that is looked at */
+	long effort;		 /* exchanges left to look at */
+	unsigned int tries;	 /* of annealing: each draws other numbers */
+	int cut;		 /* circuits of request->keep that are not there */
 };
 
 /* I and J are joined once more, for a circuit between I and K and one between J and L; what these
@@ -62,6 +70,9 @@ int ocs_moe_side_worst(const struct ocs_moe_search *s);
 bool ocs_moe_exchange_allowed(const struct ocs_moe_search *s, const struct ocs_moe_exchange *e);
 /* Sets e->gain; costs one of s->effort. */
 void ocs_moe_exchange_judge(struct ocs_moe_search *s, struct ocs_moe_exchange *e);
+/* The exchange that gains most of all that join I and J goes into BEST if it gains more; what I and J lose, and what
+ * that does to them, is weighed once for all.  Costs one of s->effort for each that is allowed. */
+void ocs_moe_exchange_best(struct ocs_moe_search *s, int i, int j, struct ocs_moe_exchange *best);
 void ocs_moe_exchange_make(struct ocs_moe_search *s, const struct ocs_moe_exchange *e);
 
 /* search.c: whether circuits for time T were found before the effort fell below UNTIL, by always

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,56 +14,57 @@ struct greedy {
 	bool stop;
 	struct ocs_moe_circuits *circuits;
 	int n;
-	int *ports; /* [n] left */
-	int *next;  /* [n] the partner with whom server i takes longest, among those after i; -1 */
+	uint64_t *rank; /* [n x n] of each pair, I before J */
+	int *ports;	/* [n] left */
+	int *next; /* [n] the partner with whom server i takes longest, among those after i; -1 */
+	uint64_t *longest; /* [n] the rank of that pair; 0: there is none */
 };
 
-/* How long the pair takes: pairs without a circuit are negative, the larger the demand the
- * longer.  0: nothing to send. */
-static double pair_time(const struct greedy *g, int i, int j)
+/* How long a pair takes, as a number that is the larger the longer: pairs without a circuit come
+ * before all that have one, the larger the demand the longer.  0: nothing to send.  The bits of a
+ * positive double rank like it, and those of negative ones above them all. */
+static void pair_rank(struct greedy *g, int i, int j)
 {
 	const double *tokens = g->request->demand->tokens;
 	double there = tokens[i * g->n + j], back = tokens[j * g->n + i];
 	double d = g->weight == OCS_MOE_BOTH_WAYS ? there + back : there > back ? there : back;
 	int count = g->circuits->count[i * g->n + j];
+	double time = count ? d / count : -d;
+	uint64_t *rank = &g->rank[i * g->n + j];
 
-	return count ? d / count : -d;
-}
-
-/* Whether A lasts longer than B. */
-static bool time_exceeds(double a, double b)
-{
-	return (a < 0) == (b < 0) ? fabs(a) > fabs(b) : a < 0;
+	memcpy(rank, &time, sizeof(*rank));
+	if (d == 0)
+		*rank = 0;
 }
 
 static void partner_find(struct greedy *g, int i)
 {
-	double longest = 0;
+	uint64_t longest = 0;
 
 	g->next[i] = -1;
+	g->longest[i] = 0;
 	if (!g->stop && !g->ports[i])
 		return;
 	for (int j = i + 1; j < g->n; j++) {
-		double t = pair_time(g, i, j);
+		uint64_t rank = g->rank[i * g->n + j];
 
-		if ((g->stop || g->ports[j]) && t != 0 && time_exceeds(t, longest)) {
-			longest = t;
+		if (rank > longest && (g->stop || g->ports[j])) {
+			longest = rank;
 			g->next[i] = j;
 		}
 	}
+	g->longest[i] = longest;
 }
 
 /* The pair that takes longest; false if there is none. */
 static bool bottleneck_find(const struct greedy *g, int *a, int *b)
 {
-	double longest = 0;
+	uint64_t longest = 0;
 
 	*a = -1;
 	for (int i = 0; i < g->n; i++) {
-		double t = g->next[i] < 0 ? 0 : pair_time(g, i, g->next[i]);
-
-		if (t != 0 && time_exceeds(t, longest)) {
-			longest = t;
+		if (g->longest[i] > longest) {
+			longest = g->longest[i];
 			*a = i;
 			*b = g->next[i];
 		}
@@ -81,16 +82,22 @@ void ocs_moe_greedy(const struct ocs_moe_request *request, enum ocs_moe_weight w
 		.stop = stop,
 		.circuits = circuits,
 		.n = n,
+		.rank = ocs_calloc((size_t)n * n, sizeof(uint64_t)),
 		.ports = ocs_calloc((size_t)n, sizeof(int)),
 		.next = ocs_calloc((size_t)n, sizeof(int)),
+		.longest = ocs_calloc((size_t)n, sizeof(uint64_t)),
 	};
 
 	for (int i = 0; i < n; i++)
 		g.ports[i] = request->region->ports[i] - ocs_moe_circuits_degree(circuits, i);
 	for (int i = 0; i < n; i++)
+		for (int j = i + 1; j < n; j++)
+			pair_rank(&g, i, j);
+	for (int i = 0; i < n; i++)
 		partner_find(&g, i);
 	while (bottleneck_find(&g, &a, &b) && g.ports[a] && g.ports[b]) {
 		ocs_moe_circuits_add(circuits, a, b, 1);
+		pair_rank(&g, a, b);
 		g.ports[a]--;
 		g.ports[b]--;
 		partner_find(&g, a);
@@ -99,6 +106,8 @@ void ocs_moe_greedy(const struct ocs_moe_request *request, enum ocs_moe_weight w
 			if (g.next[i] >= 0 && !(g.ports[i] && g.ports[g.next[i]]))
 				partner_find(&g, i);
 	}
+	free(g.rank);
 	free(g.ports);
 	free(g.next);
+	free(g.longest);
 }

@@ -21,40 +21,6 @@
 #define PARTNERS 8	 /* new partners that are tried for the server that lacks most */
 #define PRECISION 0.0005 /* of T, where the search ends */
 
-/* The next neighbour of I after LAST other than J; OCS_MOE_NOBODY once where I has a port left. */
-static bool neighbour_next(const struct ocs_moe_search *s, int i, int j, int *last)
-{
-	const int *count = s->circuits->count + (size_t)i * s->n;
-
-	if (s->ports[i]) {
-		*last = *last == OCS_MOE_NOBODY - 1 ? OCS_MOE_NOBODY : s->n;
-		return *last == OCS_MOE_NOBODY;
-	}
-	for (int k = *last < 0 ? 0 : *last + 1; k < s->n; k++) {
-		if (count[k] && k != j) {
-			*last = k;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* The best exchange that joins I and J goes into BEST if it is better. */
-static void pair_try(struct ocs_moe_search *s, int i, int j, struct ocs_moe_exchange *best)
-{
-	for (int k = OCS_MOE_NOBODY - 1; neighbour_next(s, i, j, &k);) {
-		for (int l = OCS_MOE_NOBODY - 1; neighbour_next(s, j, i, &l);) {
-			struct ocs_moe_exchange e = { .i = i, .j = j, .k = k, .l = l };
-
-			if (!ocs_moe_exchange_allowed(s, &e))
-				continue;
-			ocs_moe_exchange_judge(s, &e);
-			if (e.gain > best->gain)
-				*best = e;
-		}
-	}
-}
-
 /* The partners with whom SIDE would carry most more, the best first; returns how many. */
 static int partners_find(const struct ocs_moe_search *s, int side, int *partners)
 {
@@ -102,7 +68,7 @@ bool ocs_moe_time_reach(struct ocs_moe_search *s, double t, long until)
 			return false;
 		s->effort--; /* what looks at no exchange comes to an end as well */
 		for (int k = 0; k < found; k++)
-			pair_try(s, side / 2, partners[k], &best);
+			ocs_moe_exchange_best(s, side / 2, partners[k], &best);
 		if (best.i != OCS_MOE_NOBODY)
 			ocs_moe_exchange_make(s, &best);
 		else
