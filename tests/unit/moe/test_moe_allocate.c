@@ -19,6 +19,7 @@
 #include "src/moe/change.h"
 #include "src/util/error.h"
 #include "tests/unit/moe/gates.h"
+#include "tests/unit/sanitizer.h"
 
 #define BETA 2
 
@@ -69,7 +70,7 @@ static double time_by_definition(const struct ocs_moe_demand *demand, double pac
 static void finish_time_is_what_it_says(void **state)
 {
 	(void)state;
-	for (int seed = 0; seed < 300; seed++) {
+	for (int seed = 0; seed < cases_here(300); seed++) {
 		struct ocs_moe_demand *demand = gate_demand(seed % GATES, 2 + seed % 9, seed);
 		struct ocs_moe_region *region =
 			ocs_moe_region_create(demand->n, 1 + seed % 6, 1 + seed % 3);
@@ -221,7 +222,7 @@ static double time_of_the_best(const struct ocs_moe_demand *demand, int alpha)
 static void small_regions_are_optimal(void **state)
 {
 	(void)state;
-	for (int seed = 0; seed < 40; seed++) {
+	for (int seed = 0; seed < cases_here(40); seed++) {
 		int alpha = 1 + seed % 4;
 		struct ocs_moe_demand *demand = gate_demand(seed % GATES, 4, 1000 + seed);
 		struct ocs_moe_region *region = ocs_moe_region_create(4, alpha, BETA);
@@ -253,7 +254,7 @@ static void circuits_fit(const struct ocs_moe_circuits *circuits,
 static void best_is_never_worse_than_greedy(void **state)
 {
 	(void)state;
-	for (int seed = 0; seed < 200; seed++) {
+	for (int seed = 0; seed < cases_here(200); seed++) {
 		int n = 2 + seed % 40;
 		struct ocs_moe_demand *demand = gate_demand(seed % GATES, n, 2000 + seed);
 		struct ocs_moe_region *region = ocs_moe_region_create(n, seed / 7 % 9, BETA);
@@ -292,7 +293,7 @@ static void answers_repeat(void **state)
 static void no_more_is_cut_than_allowed(void **state)
 {
 	(void)state;
-	for (int seed = 0; seed < 60; seed++) {
+	for (int seed = 0; seed < cases_here(60); seed++) {
 		int n = 3 + seed % 20, change = seed % 7;
 		struct ocs_moe_demand *before = gate_demand(seed % GATES, n, 3000 + seed);
 		struct ocs_moe_demand *after = gate_demand(seed % GATES, n, 4000 + seed);

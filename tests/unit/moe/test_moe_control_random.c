@@ -17,6 +17,7 @@
 #include "src/moe/control.h"
 #include "src/util/error.h"
 #include "tests/unit/moe/gates.h"
+#include "tests/unit/sanitizer.h"
 
 #define SERVERS 8
 #define PORTS 6
@@ -448,9 +449,10 @@ static void world_run(struct world *w, int events, int chains)
 static void random_trainings(void **state)
 {
 	long orders = 0, leased = 0, predicted = 0, failed = 0, timeouts = 0;
+	int seeds = cases_here(250);
 
 	(void)state;
-	for (int seed = 0; seed < 250; seed++) {
+	for (int seed = 0; seed < seeds; seed++) {
 		const struct ocs_moe_control_count *count;
 		struct world w;
 
@@ -467,7 +469,9 @@ static void random_trainings(void **state)
 	}
 	print_message("# %ld %ld %ld %ld %ld\n", orders, leased, predicted, failed, timeouts);
 	/* All of it was seen. */
-	assert_true(orders > 300 && leased > 50 && predicted > 20 && failed > 20 && timeouts > 4);
+	assert_true(seeds < 250 ||
+		    (orders > 300 && leased > 50 && predicted > 20 && failed > 20 && timeouts > 4));
+	assert_true(orders && leased && predicted && failed && timeouts);
 }
 
 /* With a switch that takes no time circuits follow every gate. */

@@ -17,19 +17,11 @@
 #include "src/fabric/fabric.h"
 #include "tests/unit/switch/emulator_peer.h"
 #include "tests/unit/ocsd/ocsd_talk.h"
+#include "tests/unit/sanitizer.h"
 
 /* A sanitizer has functions of its own in the program, which come before those of a
  * library that is loaded first. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define RIG_PRELOADS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define RIG_PRELOADS 0
-#endif
-#endif
-#ifndef RIG_PRELOADS
-#define RIG_PRELOADS 1
-#endif
+#define RIG_PRELOADS (!SANITIZED)
 
 struct rig {
 	struct emulator emulator;

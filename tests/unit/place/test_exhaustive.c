@@ -22,12 +22,13 @@
 #include "src/place/placement_encoding.h"
 #include "tests/unit/place/exhaustive_search.h"
 #include "tests/unit/place/place_random.h"
+#include "tests/unit/sanitizer.h"
 
 #define PATIENCE 2					    /* seconds for one search of LAD */
 static const long budget[] = { 0, 300, 1000, 3000, 20000 }; /* of bounded searches; 0: none */
 #define BUDGETS ((int)(sizeof(budget) / sizeof(budget[0])))
 
-static int cases = 150;
+static int cases;
 static uint64_t seed = 1;
 
 /* The host as a graph: XPUs first, then their six ports, - and + of each axis.  Two ports
@@ -314,8 +315,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_complete),
 	};
 
-	if (argc > 1)
-		cases = atoi(argv[1]);
+	cases = argc > 1 ? atoi(argv[1]) : cases_here(150);
 	if (argc > 2)
 		seed = (uint64_t)atol(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
