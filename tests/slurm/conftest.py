@@ -16,6 +16,14 @@ MACHINE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
                        "data/server-8gpu-4nic.xml")
 
 
+# The files that take longest come first, so that no worker is left alone with one at the end.
+LONGEST = ("test_forward", "test_guide", "test_failover", "test_moe_programs", "test_teardown", "test_steering")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+
+
 def places():
     stage, slurm = os.environ.get("OCS_STAGE"), os.environ.get("OCS_SLURM")
     if not stage or not slurm:
