@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/util/error.h"
-#include "src/util/net.h"
 #include "src/util/text.h"
 
 static struct ocs_fabric *open_good(const char *spec)
@@ -395,7 +395,7 @@ static void files_missing(void **state)
 	assert_int_equal(err.code, OCS_ERROR);
 }
 
-/* 4096 nodes and 98304 ports; the wanted figure is far below 100 ms, the limit
+/* 4096 nodes and 98304 ports; the wanted figure is far below 100 ms of processor time, the limit
  * leaves room for slow machines and sanitizers. */
 static void loads_fast(void **state)
 {
@@ -412,16 +412,16 @@ static void loads_fast(void **state)
 		"    cubes: {names: 'c[0-255]', nodes: 'n[0-4095]'}\n"
 		"    ports: {switch: 'o-{dim}-{a}-{b}', port: 256*sign + cube + 1}\n";
 	struct ocs_error err = { 0 };
-	int64_t start = ocs_now_ns();
+	clock_t start = clock();
 	struct ocs_fabric *fabric =
 		ocs_config_take_fabric(ocs_config_parse(text, sizeof(text) - 1, "t", &err));
-	int64_t took = ocs_now_ns() - start;
+	clock_t took = clock() - start;
 
 	(void)state;
 	if (!fabric)
 		fail_msg("%s", err.text);
 	assert_int_equal(fabric->nnodes, 4096);
-	assert_true(took < 1000000000);
+	assert_true(took < CLOCKS_PER_SEC);
 	ocs_fabric_destroy(fabric);
 }
 

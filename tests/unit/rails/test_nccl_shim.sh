@@ -15,7 +15,7 @@ if [ ! -e "$shim" ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-of() { sed -n "s/^S\\[\"$1\"\\]=\"\\(.*\\)\"/\\1/p" "$build/config.status"; }
+of() { sed -n "s/^$1 = //p" "$build/Makefile"; }
 cc="$(of CC) $(of CFLAGS) -D_GNU_SOURCE -I$top -I$here -I$work"
 number=0
 result() { # CODE NAME [SEEN]
