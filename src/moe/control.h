@@ -65,11 +65,12 @@ struct ocs_moe_grant {
 struct ocs_moe_control_count {
 	long exchanges, cut, made; /* orders, and circuits of them */
 	long predicted;		   /* of these orders, on a prediction */
-	long failed, timeouts;	   /* exchanges */
-	long leased;		   /* times that a lease kept an exchange back */
-	long kept;		   /* times that what exists was best kept */
-	long unknown;		   /* times that rows were missing */
-	long stray;		   /* beginnings, ends and answers that fit nothing */
+	long mispredicted;     /* of those, for circuits that proved slower than what was there */
+	long failed, timeouts; /* exchanges */
+	long leased;	       /* times that a lease kept an exchange back */
+	long kept;	       /* times that what exists was best kept */
+	long unknown;	       /* times that rows were missing */
+	long stray;	       /* beginnings, ends and answers that fit nothing */
 };
 
 struct ocs_moe_control;

@@ -89,6 +89,7 @@ static void trust_learn(struct ocs_moe_control *c, int layer, int64_t microbatch
 		return;
 	before = ocs_moe_finish_time(demand, c->region, trust->keep);
 	with = ocs_moe_finish_time(demand, c->region, trust->predicted);
+	c->count.mispredicted += trust->made && with > before;
 	if (before > 0) {
 		double gain = (before - with) / before;
 
@@ -229,6 +230,7 @@ static bool trust_ask(struct ocs_moe_control *c, const struct ocs_moe_circuits *
 	trust->keep = ocs_moe_circuits_copy(keep);
 	trust->predicted = ocs_moe_circuits_copy(circuits);
 	trust->microbatch = c->next.microbatch;
+	trust->made = false;
 	return trust->samples >= TRUST_SAMPLES && trust->gain > 0;
 }
 
@@ -256,6 +258,7 @@ void ocs_moe_control_choose(struct ocs_moe_control *c, double now)
 	} else if (!expected || trust_ask(c, keep, circuits)) {
 		made = ocs_moe_control_exchange(c, circuits, now);
 		c->count.predicted += made && expected;
+		c->trust[c->next.layer].made = made && expected;
 	}
 	ocs_moe_circuits_destroy(circuits);
 	ocs_moe_circuits_destroy(keep);

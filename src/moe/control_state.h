@@ -42,6 +42,7 @@ struct ocs_moe_successor {
 struct ocs_moe_trust {
 	struct ocs_moe_circuits *keep, *predicted; /* for the microbatch to come; NULL: none */
 	int64_t microbatch;
+	bool made;   /* the predicted ones were ordered */
 	double gain; /* moving average, of the time with what was there */
 	long samples;
 };

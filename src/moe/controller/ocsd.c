@@ -81,6 +81,24 @@ void ocsd_seek(struct controller *controller, double now)
 	}
 }
 
+/* What the groups did on predictions. */
+static void predictions_add(const struct controller *controller, struct json_object *line)
+{
+	int64_t provisioned = 0, mispredicted = 0;
+
+	for (int g = 0; g < controller->ngroups; g++) {
+		const struct ocs_moe_control_count *count;
+
+		if (!controller->groups[g].control)
+			continue;
+		count = ocs_moe_control_count(controller->groups[g].control);
+		provisioned += count->predicted;
+		mispredicted += count->mispredicted;
+	}
+	ocs_field_add_number(line, OCS_FIELD_PROVISIONED, provisioned);
+	ocs_field_add_number(line, OCS_FIELD_MISPREDICTED, mispredicted);
+}
+
 void ocsd_ask(struct group *group)
 {
 	struct controller *controller = group->controller;
@@ -105,6 +123,7 @@ void ocsd_ask(struct group *group)
 	json_object_object_add(row, OCS_FIELD_CIRCUITS, list);
 	json_object_array_add(groups, row);
 	json_object_object_add(line, OCS_FIELD_GROUPS, groups);
+	predictions_add(controller, line);
 	group->sent = true;
 	if (ocs_client_send(controller->client, line, &err) < 0)
 		client_lose(controller, controller_now());

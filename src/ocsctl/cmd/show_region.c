@@ -183,9 +183,10 @@ static void changes_print(struct json_object *one, FILE *out)
 			ocs_ctl_string(one, OCS_FIELD_KEPT, "0"));
 	if (json_object_is_type(ocs_field(one, OCS_FIELD_CHANGE_MS), json_type_double))
 		fprintf(out, "; a change takes %.1f ms", number_of(one, OCS_FIELD_CHANGE_MS));
-	if (number_of(one, OCS_FIELD_WAITED_MS) > 0)
-		fprintf(out, "; ranks have waited %s ms",
-			ocs_ctl_string(one, OCS_FIELD_WAITED_MS, "0"));
+	if (number_of(one, OCS_FIELD_PROVISIONED) > 0)
+		fprintf(out, "; %s on predictions, %s of them wrong",
+			ocs_ctl_string(one, OCS_FIELD_PROVISIONED, "0"),
+			ocs_ctl_string(one, OCS_FIELD_MISPREDICTED, "0"));
 	fputc('\n', out);
 }
 

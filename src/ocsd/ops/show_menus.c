@@ -38,6 +38,7 @@ void ocsd_show_changes(const struct ocsd_job *job, struct json_object *row)
 	json_object_object_add(row, OCS_FIELD_RATE,
 			       json_object_new_double(ocsd_topology_rate(job)));
 	ocs_field_add_number(row, OCS_FIELD_WAITED_MS, job->menu->waited_ms);
+	ocs_field_add_number(row, OCS_FIELD_PROVISIONED, job->menu->provisioned);
 	ocs_field_add_number(row, OCS_FIELD_MISPREDICTED, job->menu->mispredicted);
 }
 

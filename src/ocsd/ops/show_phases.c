@@ -33,7 +33,6 @@ static struct json_object *job_phases(const struct ocsd *d, const struct ocsd_jo
 		json_object_array_add(rails, rail_json(d, &menu->rails[r], r));
 	json_object_object_add(row, OCS_FIELD_RAILS, rails);
 	ocsd_show_changes(job, row);
-	ocs_field_add_number(row, OCS_FIELD_PROVISIONED, menu->provisioned);
 	ocs_field_add_number(row, OCS_FIELD_LAST_ARRIVALS, menu->last_arrivals);
 	return row;
 }

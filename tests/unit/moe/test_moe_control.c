@@ -148,6 +148,26 @@ static void a_fast_switch_is_used(void **state)
 	}
 }
 
+/* While gates stay no prediction is wrong; once the second layer has the gate of the first, circuits that were made
+ * ahead for what it had before are slower than those for the first, which were there. */
+static void wrong_predictions_are_counted(void **state)
+{
+	const struct ocs_moe_control_count *count;
+	struct training t;
+
+	(void)state;
+	training_make(&t, 0.001, 1);
+	count = ocs_moe_control_count(t.control);
+	training_run(&t, 0, 20, 6);
+	assert_true(count->predicted > 0);
+	assert_int_equal(count->mispredicted, 0);
+	ocs_moe_demand_destroy(t.gate[1]);
+	t.gate[1] = gate_demand(GATE_DIRICHLET, 6, 40);
+	training_run(&t, 20, 21, 6);
+	assert_in_range(count->mispredicted, 1, count->predicted);
+	training_free(&t);
+}
+
 static void a_slow_switch_is_used_once(void **state)
 {
 	struct training t;
@@ -218,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fast_switch_is_used),
+		cmocka_unit_test(wrong_predictions_are_counted),
 		cmocka_unit_test(a_slow_switch_is_used_once),
 		cmocka_unit_test(lost_rows_keep_circuits),
 		cmocka_unit_test(a_dead_server_keeps_circuits),

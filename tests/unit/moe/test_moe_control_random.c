@@ -460,6 +460,7 @@ static void random_trainings(void **state)
 		world_run(&w, 3000, 1 + seed % CHAINS);
 		count = ocs_moe_control_count(w.control);
 		assert_int_equal(count->exchanges, w.orders);
+		assert_in_range(count->mispredicted, 0, count->predicted);
 		orders += w.orders;
 		leased += count->leased;
 		predicted += count->predicted;

@@ -42,6 +42,19 @@ static void counts(void **state)
 	assert_int_equal(rig_number(job, "circuits"), 11);
 	assert_int_equal(rig_number(job, "kept"), 2);
 	assert_true(json_object_get_double(json_object_object_get(job, "change_ms")) > 0);
+	assert_int_equal(rig_number(job, "provisioned"), 0);
+	json_object_put(reply);
+	/* What the controller says of itself. */
+	rig_send(
+		client,
+		"{'op':'region','job':1,'epoch':10,'seq':3,'key':'%s','provisioned':7,'mispredicted':3,"
+		"'groups':[{'group':0,'circuits':[[0,0,1,0],[0,1,2,1],[2,0,3,0]]}]}",
+		a.key);
+	json_object_put(rig_reply(client));
+	reply = rig_ask(client, "{'op':'show','what':'region','name':'1'}");
+	job = json_object_array_get_idx(json_object_object_get(reply, "region"), 0);
+	assert_int_equal(rig_number(job, "provisioned"), 7);
+	assert_int_equal(rig_number(job, "mispredicted"), 3);
 	json_object_put(reply);
 	tenant_end(client, &a);
 	text = rig_http(address, "GET /metrics HTTP/1.0\r\n\r\n");
