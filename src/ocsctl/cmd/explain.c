@@ -132,6 +132,8 @@ static void print_waiting(const struct story *story, long job)
 		why = w->ours	? w->ours :
 		      w->slurm	? w->slurm :
 		      w->nahead ? "others go first" :
+		      strcmp(w->job->reason, "Resources") == 0 ?
+				  "there was no room when slurmctld tried last" :
 				  "slurmctld has not tried to place it yet";
 	printf("job %ld of %s, %s%s, waits%s%s: %s\n", job,
 	       story->self ? story->self->user :

@@ -7,19 +7,8 @@ unset OCS_CONF SLURM_CONF
 ocsctl=${OCS_BUILD_DIR:?}/src/ocsctl/ocsctl
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
-number=0
-
-# result OK-OR-NOT NAME [WHAT WAS SEEN]
-result() {
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		printf '%s\n' "$3" | head -n 40 | sed 's/^/# /'
-		[ ! -s "$work/err" ] || sed 's/^/# stderr: /' "$work/err"
-	fi
-}
+complaints=$work/err
+. "${srcdir:-.}/tap.sh" || exit 99
 
 # Runs ocsctl; $out, $work/err and $code are what it did.
 run() {

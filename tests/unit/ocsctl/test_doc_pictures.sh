@@ -5,7 +5,7 @@
 # The pictures of doc/choosing-a-shape.md are what its own commands draw, and what it says
 # about shapes is so.
 
-. "${srcdir:-.}/ocsctl/ocsctl.sh"
+. "${srcdir:-.}/ocsctl/ocsctl.sh" || exit 1
 doc=${srcdir:-.}/../../doc
 page=$doc/choosing-a-shape.md
 F=$(sed -n 's/^    F="\(.*\)"$/\1/p' "$page")

@@ -4,7 +4,7 @@
 #
 # advise, offline: from a map to placements that verify agrees with.
 
-. "${srcdir:-.}/ocsctl/ocsctl.sh"
+. "${srcdir:-.}/ocsctl/ocsctl.sh" || exit 1
 F="torus cubes:2x1x1 cube:4x4x4 tile:2x2x1"
 
 # Two cubes, half of each in use.

@@ -4,7 +4,7 @@
 #
 # optimise.
 
-. "${srcdir:-.}/ocsctl/ocsctl.sh"
+. "${srcdir:-.}/ocsctl/ocsctl.sh" || exit 1
 OCS_DATADIR=${OCS_SOURCE_DIR:?}/share
 export OCS_DATADIR
 

@@ -5,7 +5,7 @@
 # place, fold and verify, offline: the JSON of doc/placement.md to the letter, round trips, and
 # every way to be told no.
 
-. "${srcdir:-.}/ocsctl/ocsctl.sh"
+. "${srcdir:-.}/ocsctl/ocsctl.sh" || exit 1
 F="torus cubes:2x2x1 cube:4x4x4 tile:2x2x1"
 ONE="torus cubes:1x1x1 cube:4x4x4 tile:2x2x1"
 

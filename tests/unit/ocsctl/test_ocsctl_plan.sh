@@ -4,7 +4,7 @@
 #
 # plan, and verify of plans.
 
-. "${srcdir:-.}/ocsctl/ocsctl.sh"
+. "${srcdir:-.}/ocsctl/ocsctl.sh" || exit 1
 
 exits 0 "twelve servers" plan --servers 12 --degree 4 --strategy paper --json
 prints "literal head" '{"servers":12,"degree":4,"directed":false,'

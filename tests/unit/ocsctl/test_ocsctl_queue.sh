@@ -5,7 +5,7 @@
 # explain and reserve with commands of Slurm that say what the test wants: every reason, and
 # nonsense.
 
-. "${srcdir:-.}/ocsctl/ocsctl.sh"
+. "${srcdir:-.}/ocsctl/ocsctl.sh" || exit 1
 F="torus cubes:2x1x1 cube:4x4x4 tile:4x4x1"
 mkdir "$work/bin"
 export work
@@ -80,6 +80,7 @@ tell PartitionDown "partition tpu starts no jobs"
 tell Reservation "its reservation night has not begun" "" night
 tell Licenses "it waits for licences: matlab:2" "" "" matlab:2
 tell Licenses "slurmctld has not tried to place it yet"
+tell Resources "there was no room when slurmctld tried last"
 tell BadConstraints "Slurm's reason is BadConstraints"
 tell "ReqNodeNotAvail, UnavailableNodes:n3" "nodes that it asks for are not available"
 tell "needs 2 cubes that are wholly free; 1 is free" "waits: needs 2 cubes that are wholly free; 1 is free"

@@ -4,7 +4,7 @@
 #
 # region plan.
 
-. "${srcdir:-.}/ocsctl/ocsctl.sh"
+. "${srcdir:-.}/ocsctl/ocsctl.sh" || exit 1
 
 # Six servers in a ring of large transfers, and a little to everybody.
 echo '[[0,900,9,9,9,900],[900,0,900,9,9,9],[9,900,0,900,9,9],[9,9,900,0,900,9],[9,9,9,900,0,900],[900,9,9,9,900,0]]' >"$work/ring.json"

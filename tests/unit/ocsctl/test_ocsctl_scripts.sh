@@ -5,7 +5,7 @@
 # etc/prolog and etc/epilog with programs that do as they are told and write down how
 # they were called.
 
-. "${srcdir:-.}/ocsctl/ocsctl.sh"
+. "${srcdir:-.}/ocsctl/ocsctl.sh" || exit 1
 
 mkdir -p "$work/bin" "$work/slurm-ocs" "$work/etc" "$work/run"
 for script in prolog epilog; do

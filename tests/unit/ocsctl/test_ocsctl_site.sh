@@ -4,7 +4,7 @@
 #
 # ocsctl check beside slurm.conf and plugstack.conf, and ocsctl migrate.
 
-. "${srcdir:-.}/ocsctl/ocsctl.sh"
+. "${srcdir:-.}/ocsctl/ocsctl.sh" || exit 1
 PATH=/usr/bin:/bin		# no scontrol: what is live is not compared here
 
 cp "${OCS_SOURCE_DIR:?}/examples/ocs-torus.yaml" "$work/ocs.yaml"

@@ -4,7 +4,7 @@
 #
 # Command lines: what is refused, how, and with which status.
 
-. "${srcdir:-.}/ocsctl/ocsctl.sh"
+. "${srcdir:-.}/ocsctl/ocsctl.sh" || exit 1
 F="torus cubes:2x1x1 cube:4x4x4 tile:2x2x1"
 
 exits 2 "no command"

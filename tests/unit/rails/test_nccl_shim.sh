@@ -17,16 +17,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 of() { sed -n "s/^$1 = //p" "$build/Makefile"; }
 cc="$(of CC) $(of CFLAGS) -D_GNU_SOURCE -I$top -I$here -I$work"
-number=0
-result() { # CODE NAME [SEEN]
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		printf '%s\n' "${3:-}" | head -n 60 | sed 's/^/# /'
-	fi
-}
+. "$top/tests/unit/tap.sh"
 
 # Apart from programs, so that the loader finds it by the program's RUNPATH alone.
 mkdir "$work/real"
