@@ -209,8 +209,9 @@ def test_unmodified_program(region, tmp_path):
     netlab.run("mpicc", "-O1", "-shared", "-fPIC", "-I", stage / "share/slurm-ocs", "-o", wrapper,
                stage / "share/slurm-ocs/ocs_moe_mpi.c", "-L", folder, "-l:libocsmoe.so", f"-Wl,-rpath,{folder}")
     netlab.run("mpicc", "-O1", "-o", program, here / "alltoallv.c")
+    # by the loopback: what other interfaces this machine has may go in the middle
     command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", "4", "--mca", "btl",
-               "tcp,self", "--mca", "mpi_yield_when_idle", "1"]
+               "tcp,self", "--mca", "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1"]
     plain = netlab.run(*command, program, timeout=120)
     assert plain.count("rank ") == 4
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
