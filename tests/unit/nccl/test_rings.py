@@ -227,7 +227,7 @@ def main():
                  "export SLURMD_NODENAME; exec %s %s" % (
                      names, per, program, os.path.join(work, name, "plan.json"))
         code, out, err = run(*mpirun, ranks, "sh", "-c", script,
-                             env={"TMPDIR": work, "OMPI_MCA_btl": "self,vader,tcp"})
+                             env={"TMPDIR": work, "OMPI_MCA_btl": "self,vader,tcp", "OMPI_MCA_btl_tcp_if_include": "lo"})
         result(code == 0 and "ring 0" in out, "%s ranks in communicators, plan %s" % (ranks, name),
                out + err)
     print("1..%d" % number)
