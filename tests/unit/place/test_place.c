@@ -19,6 +19,7 @@
 #include "src/util/error.h"
 #include "tests/unit/place/place_check.h"
 #include "tests/unit/place/place_random.h"
+#include "tests/unit/sanitizer.h"
 
 #define POD "torus cubes:1x1x4 cube:4x4x4 tile:2x2x1"
 
@@ -30,6 +31,7 @@ static void random_cases(const char *line, int cases, int dims, int most)
 	struct ocs_error err;
 	struct setup s;
 
+	cases = cases_here(cases);
 	open_fabric(&s, line);
 	for (i = 0; i < cases; i++) {
 		random_shape(&shape, dims, most);

@@ -15,6 +15,7 @@
 #include "src/plan/plan.h"
 #include "src/util/error.h"
 #include "tests/unit/plan/plan_check.h"
+#include "tests/unit/sanitizer.h"
 
 /* Diameter and average hops of duplex (U) and directed (P) plans at degree 2, 4,
  * 6, 8, and the digits the average is known to. */
@@ -135,7 +136,9 @@ static void test_best(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		for (int directed = 0; directed < 2; directed++) {
+		/* What 1024 servers do to memory 432 do as well, in a fifth of the time. */
+		for (int directed = 0; directed < 2 && !(SANITIZED && cases[i].n > 432);
+		     directed++) {
 			struct ocs_plan_request request = {
 				.servers = cases[i].n,
 				.degree = cases[i].d,
