@@ -31,6 +31,15 @@ static bool reconcile_due(struct ocsd *d, const struct ocsd_pending_reply *reply
 	return true;
 }
 
+/* A switch may have been read more than once meanwhile. */
+static bool drift_has(struct json_object *drift, struct json_object *row)
+{
+	for (size_t i = 0; i < json_object_array_length(drift); i++)
+		if (json_object_equal(json_object_array_get_idx(drift, i), row))
+			return true;
+	return false;
+}
+
 static void reconcile_answer(struct ocsd *d, struct ocsd_pending_reply *reply)
 {
 	const struct reconcile_reply *wait = (const struct reconcile_reply *)reply;
@@ -39,7 +48,8 @@ static void reconcile_answer(struct ocsd *d, struct ocsd_pending_reply *reply)
 	for (size_t i = wait->from; i < json_object_array_length(d->replies.drift); i++) {
 		struct json_object *row = json_object_array_get_idx(d->replies.drift, i);
 
-		json_object_array_add(drift, json_object_get(row));
+		if (!drift_has(drift, row))
+			json_object_array_add(drift, json_object_get(row));
 	}
 	json_object_object_add(answer, OCS_FIELD_DRIFT, drift);
 	ocsd_reply(reply->client, reply->id, answer);
