@@ -177,6 +177,7 @@ static ncclResult_t rank_run(struct plan *p, int rank, unsigned char *send, unsi
 {
 	struct ncclComm comm = { rank };
 	size_t send_at[RANKS], receive_at[RANKS], out = 0, in = 0;
+	ncclResult_t result;
 
 	for (int j = 0; j < p->ranks; j++) {
 		send_at[j] = out;
@@ -187,8 +188,10 @@ static ncclResult_t rank_run(struct plan *p, int rank, unsigned char *send, unsi
 	*scratch = malloc(ocs_moe_nccl_scratch(p->part, p->n, rank) + 1);
 	within = &comm;
 	group = 0;
-	return ocs_moe_nccl_run(p->part, p->n, rank, send, send_at, receive, receive_at, *scratch,
-				&comm, NULL);
+	result = ocs_moe_nccl_run(p->part, p->n, rank, send, send_at, receive, receive_at, *scratch,
+				  &comm, NULL);
+	within = NULL;
+	return result;
 }
 
 static unsigned char byte_of(int from, int to, size_t k)

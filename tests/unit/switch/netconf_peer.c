@@ -138,6 +138,14 @@ static bool was_hasty(struct netconf_peer *peer, ssh_channel channel)
 	return n > 0;
 }
 
+/* As ssh_channel_read_timeout, which from libssh 0.11 on says SSH_AGAIN where nothing came in time. */
+static int read_some(ssh_channel channel, char *data, size_t size)
+{
+	int n = ssh_channel_read_timeout(channel, data, (uint32_t)size, 0, 10);
+
+	return n == SSH_AGAIN ? 0 : n;
+}
+
 static void converse(struct netconf_peer *peer, ssh_channel channel, size_t *step)
 {
 	size_t start = peer->received.length;
@@ -147,7 +155,7 @@ static void converse(struct netconf_peer *peer, ssh_channel channel, size_t *ste
 
 	if (peer->hello)
 		say(channel, false, peer->hello);
-	while (stay && (n = ssh_channel_read_timeout(channel, data, sizeof(data), 0, 10)) >= 0) {
+	while (stay && (n = read_some(channel, data, sizeof(data))) >= 0) {
 		const char *end;
 
 		if (n == 0 && ssh_channel_is_eof(channel))

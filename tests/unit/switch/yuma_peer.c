@@ -130,7 +130,7 @@ static void write_ssh_files(struct yuma_peer *peer, int port)
 		"HostKey %s/host\nAuthorizedKeysFile %s/authorized\nStrictModes no\n"
 		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\n"
 		"PermitRootLogin prohibit-password\n"
-		"Subsystem netconf \"" SUBSYSTEM " --ncxserver-sockname=%d@%s/ncx\"\n",
+		"Subsystem netconf " SUBSYSTEM " --ncxserver-sockname=%d@%s/ncx\n",
 		folder, folder, port, folder);
 	write_text(peer, "sshd_config", 0600, text);
 	free(text);
