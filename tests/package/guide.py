@@ -4,7 +4,7 @@
 """The labelled blocks of doc/administrators-guide.md, as they stand there and in their order, on Debian 13 machines:
 containers with systemd as their first process, joined by a bridge.
 
-    guide.py FOLDER                  everything; takes an hour on two cores and 4 GB below FOLDER
+    guide.py FOLDER                  everything; half an hour on two cores, 4 GB below FOLDER
     guide.py FOLDER list             the blocks with their numbers
     guide.py FOLDER boot NAME ...    machines: build, head, n0 to n5
     guide.py FOLDER run FIRST LAST   these blocks, on the machines that were booted
@@ -12,7 +12,8 @@ containers with systemd as their first process, joined by a bridge.
     guide.py FOLDER stop             ends all machines and removes them; FOLDER/base stays for the next time
 
 Root, iproute2, nftables and mmdebstrap; OCS_MIRROR is a mirror of Debian (default: the first that apt of this machine
-uses).  Not part of ./check, because it installs packages of another release of Debian.
+uses).  Where this machine has cgroup v1, slurmd gets CgroupPlugin=disabled, as the guide says of containers.  Packages
+are built from the last commit.  Not part of ./check, because it makes machines of another release of Debian.
 """
 
 import concurrent.futures
@@ -131,14 +132,15 @@ class Machines:
         self.make_bridge()
         folder, cgroup = self.path(name), self.cgroup(name)
         sh("mkdir -p {0}/up {0}/work {0}/root {1}\n"
-           "mountpoint -q {0}/root || mount -t overlay -o lowerdir={2},upperdir={0}/up,workdir={0}/work overlay {0}/root"
-           .format(folder, cgroup, self.base))
+           "layers=lowerdir={2},upperdir={0}/up,workdir={0}/work\n"
+           "mountpoint -q {0}/root || mount -t overlay -o $layers overlay {0}/root".format(folder, cgroup, self.base))
         self.settle(name)
         script = BOOT.format(folder=folder, name=name, network=NETWORK, address=self.address(name))
-        parent = subprocess.Popen(
-            ["bash", "-c", "echo $$ >%s/cgroup.procs; exec unshare --mount --pid --fork --uts --ipc --net --cgroup "
-             "bash -c '%s'" % (cgroup, script.replace("'", "'\\''"))],
-            start_new_session=True, stdin=subprocess.DEVNULL)
+        with open(self.path(name, "boot.log"), "w") as log:
+            parent = subprocess.Popen(
+                ["bash", "-c", "echo $$ >%s/cgroup.procs; exec unshare --mount --pid --fork --uts --ipc --net --cgroup "
+                 "bash -c '%s'" % (cgroup, script.replace("'", "'\\''"))],
+                start_new_session=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.until(lambda: self.child(parent.pid), 10)
         with open(self.path(name, "pid"), "w") as handle:
             handle.write(str(self.child(parent.pid)))
@@ -350,4 +352,6 @@ def everything(machines):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
+        sys.exit(__doc__)
     sys.exit(main(*sys.argv[1:]))
