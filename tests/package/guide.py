@@ -352,6 +352,7 @@ def everything(machines):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit(__doc__)
+    if sys.argv[1:] in ([], ["-h"], ["--help"]):
+        print(__doc__, end="")
+        sys.exit(2 if len(sys.argv) < 2 else 0)
     sys.exit(main(*sys.argv[1:]))

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
 
 namespace sg = simgrid::s4u;
 
@@ -55,10 +56,21 @@ static void case_read(const char *path)
 	}
 }
 
+// From SimGrid 4.0 on links have a model only inside of the zone that every engine has.
+static sg::NetZone *zone_make(sg::Engine &engine)
+{
+#if SIMGRID_VERSION >= 40000
+	return engine.get_netzone_root()->add_netzone_full("zone");
+#else
+	(void)engine;
+	return sg::create_full_zone("zone");
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	sg::Engine engine(&argc, argv);
-	auto *zone = sg::create_full_zone("zone");
+	auto *zone = zone_make(engine);
 	std::vector<sg::Link *> links;
 	std::vector<sg::Host *> hosts;
 
