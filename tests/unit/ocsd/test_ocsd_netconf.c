@@ -164,6 +164,9 @@ static void all_hang(void **state)
 	if (slow > 5)
 		fail_msg("%d answers took ocsd more than a second while switches hang", slow);
 	json_object_put(rig_event(client, "job_failed"));
+	/* the other one fails with it, but not in the same instant */
+	rig_until_switch(client, "direct-0", "failed");
+	rig_until_switch(client, "direct-1", "failed");
 	kill(rig->emulator.pid, SIGCONT);
 	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':1}"));
 	json_object_put(rig_reply(prolog));
