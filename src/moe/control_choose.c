@@ -236,7 +236,7 @@ static bool trust_ask(struct ocs_moe_control *c, const struct ocs_moe_circuits *
 
 void ocs_moe_control_choose(struct ocs_moe_control *c, double now)
 {
-	bool first = c->next.pass == OCS_MOE_FORWARD && !c->next.second, made = false;
+	bool first = c->next.pass == OCS_MOE_FORWARD && !c->next.second;
 	const struct ocs_moe_demand *demand;
 	struct ocs_moe_circuits *keep, *circuits;
 	struct ocs_moe_change change;
@@ -256,9 +256,10 @@ void ocs_moe_control_choose(struct ocs_moe_control *c, double now)
 		c->count.kept++;
 		long_choose(c, keep, now);
 	} else if (!expected || trust_ask(c, keep, circuits)) {
-		made = ocs_moe_control_exchange(c, circuits, now);
-		c->count.predicted += made && expected;
-		c->trust[c->next.layer].made = made && expected;
+		if (ocs_moe_control_exchange(c, circuits, now) && expected) {
+			c->count.predicted++;
+			c->trust[c->next.layer].made = true;
+		}
 	}
 	ocs_moe_circuits_destroy(circuits);
 	ocs_moe_circuits_destroy(keep);

@@ -87,14 +87,9 @@ double ocs_moe_side_lack(const struct ocs_moe_search *s, int side, double carry)
 	return lack > 0 ? s->weight[side] * lack : 0;
 }
 
-/* What exchanges do to the sides of one server. */
-struct sides {
-	double sent, received;
-};
-
 /* One circuit more between I and J, or one less: BY is 1 or -1.  Adds to the sides of both. */
-static void circuit_weigh(const struct ocs_moe_search *s, int i, int j, int by, struct sides *of_i,
-			  struct sides *of_j)
+static void circuit_weigh(const struct ocs_moe_search *s, int i, int j, int by,
+			  struct ocs_moe_sides *of_i, struct ocs_moe_sides *of_j)
 {
 	size_t there = (size_t)i * s->n + j;
 	int c = s->circuits->count[there] + (by > 0);
@@ -107,23 +102,7 @@ static void circuit_weigh(const struct ocs_moe_search *s, int i, int j, int by, 
 	of_j->received += go;
 }
 
-/* What EXCHANGE does to I, J, K and L, in this order; one row serves K and L if they are one. */
-static void exchange_weigh(const struct ocs_moe_search *s, const struct ocs_moe_exchange *e,
-			   struct sides sides[4])
-{
-	bool one = e->k == e->l;
-
-	memset(sides, 0, 4 * sizeof(*sides));
-	circuit_weigh(s, e->i, e->j, 1, &sides[0], &sides[1]);
-	if (e->k != OCS_MOE_NOBODY)
-		circuit_weigh(s, e->i, e->k, -1, &sides[0], &sides[2]);
-	if (e->l != OCS_MOE_NOBODY)
-		circuit_weigh(s, e->j, e->l, -1, &sides[1], &sides[one ? 2 : 3]);
-	if (e->k != OCS_MOE_NOBODY && e->l != OCS_MOE_NOBODY && !one)
-		circuit_weigh(s, e->k, e->l, 1, &sides[2], &sides[3]);
-}
-
-static double server_gain(const struct ocs_moe_search *s, int i, const struct sides *sides)
+static double server_gain(const struct ocs_moe_search *s, int i, const struct ocs_moe_sides *sides)
 {
 	return ocs_moe_side_lack(s, 2 * i, s->carry[2 * i]) -
 	       ocs_moe_side_lack(s, 2 * i, s->carry[2 * i] + sides->sent) +
@@ -131,17 +110,47 @@ static double server_gain(const struct ocs_moe_search *s, int i, const struct si
 	       ocs_moe_side_lack(s, 2 * i + 1, s->carry[2 * i + 1] + sides->received);
 }
 
-void ocs_moe_exchange_judge(struct ocs_moe_search *s, struct ocs_moe_exchange *e)
+/* What END gains for I, and does to the other server, once OF_I has come to the sides of I. */
+static void end_weigh(const struct ocs_moe_search *s, int i, const struct ocs_moe_sides *of_i,
+		      struct ocs_moe_end *end)
 {
-	struct sides sides[4];
+	struct ocs_moe_sides mine = *of_i;
+
+	end->far = (struct ocs_moe_sides){ 0 };
+	if (end->server != OCS_MOE_NOBODY)
+		circuit_weigh(s, i, end->server, -1, &mine, &end->far);
+	end->gain = server_gain(s, i, &mine);
+}
+
+/* Sets e->gain, of the circuits with the ends K and L, which have been weighed; costs one of s->effort. */
+static void ends_join(struct ocs_moe_search *s, const struct ocs_moe_end *k,
+		      const struct ocs_moe_end *l, struct ocs_moe_exchange *e)
+{
+	struct ocs_moe_sides of_k = k->far, of_l = l->far;
 
 	s->effort--;
-	exchange_weigh(s, e, sides);
-	e->gain = server_gain(s, e->i, &sides[0]) + server_gain(s, e->j, &sides[1]);
+	e->gain = k->gain + l->gain;
+	if (e->k == e->l) {
+		of_k.sent += of_l.sent;
+		of_k.received += of_l.received;
+	} else if (e->k != OCS_MOE_NOBODY && e->l != OCS_MOE_NOBODY) {
+		circuit_weigh(s, e->k, e->l, 1, &of_k, &of_l);
+	}
 	if (e->k != OCS_MOE_NOBODY)
-		e->gain += server_gain(s, e->k, &sides[2]);
+		e->gain += server_gain(s, e->k, &of_k);
 	if (e->l != OCS_MOE_NOBODY && e->l != e->k)
-		e->gain += server_gain(s, e->l, &sides[3]);
+		e->gain += server_gain(s, e->l, &of_l);
+}
+
+void ocs_moe_exchange_judge(struct ocs_moe_search *s, struct ocs_moe_exchange *e)
+{
+	struct ocs_moe_end k = { .server = e->k }, l = { .server = e->l };
+	struct ocs_moe_sides of_i = { 0 }, of_j = { 0 };
+
+	circuit_weigh(s, e->i, e->j, 1, &of_i, &of_j);
+	end_weigh(s, e->i, &of_i, &k);
+	end_weigh(s, e->j, &of_j, &l);
+	ends_join(s, &k, &l, e);
 }
 
 /* The circuits of I that may go for one to J: into s->end from FIRST on; returns how many. */
@@ -158,52 +167,25 @@ static int ends_find(struct ocs_moe_search *s, int i, int j, int first)
 	return found - first;
 }
 
-/* What each end of I gains for I, and does to the other server, once OF_I has come to the sides of I. */
-static void ends_weigh(const struct ocs_moe_search *s, int i, const struct sides *of_i,
-		       struct ocs_moe_end *end, int ends)
-{
-	for (; ends--; end++) {
-		struct sides mine = *of_i, its = { 0 };
-
-		if (end->server != OCS_MOE_NOBODY)
-			circuit_weigh(s, i, end->server, -1, &mine, &its);
-		end->gain = server_gain(s, i, &mine);
-		end->sent = its.sent;
-		end->received = its.received;
-	}
-}
-
 void ocs_moe_exchange_best(struct ocs_moe_search *s, int i, int j, struct ocs_moe_exchange *best)
 {
-	int of_i = ends_find(s, i, j, 0), of_j = ends_find(s, j, i, of_i);
-	const struct ocs_moe_end *first = s->end, *second = s->end + of_i;
-	struct sides more[2] = { { 0 } };
+	int of_one = ends_find(s, i, j, 0), all = of_one + ends_find(s, j, i, of_one);
+	struct ocs_moe_sides of_i = { 0 }, of_j = { 0 };
 
-	circuit_weigh(s, i, j, 1, &more[0], &more[1]);
-	ends_weigh(s, i, &more[0], s->end, of_i);
-	ends_weigh(s, j, &more[1], s->end + of_i, of_j);
-	for (const struct ocs_moe_end *k = first; k < first + of_i; k++) {
-		for (const struct ocs_moe_end *l = second; l < second + of_j; l++) {
+	circuit_weigh(s, i, j, 1, &of_i, &of_j);
+	for (int k = 0; k < of_one; k++)
+		end_weigh(s, i, &of_i, &s->end[k]);
+	for (int l = of_one; l < all; l++)
+		end_weigh(s, j, &of_j, &s->end[l]);
+	for (int k = 0; k < of_one; k++) {
+		for (int l = of_one; l < all; l++) {
 			struct ocs_moe_exchange e = {
-				.i = i, .j = j, .k = k->server, .l = l->server
+				.i = i, .j = j, .k = s->end[k].server, .l = s->end[l].server
 			};
-			struct sides of_k = { k->sent, k->received },
-				     of_l = { l->sent, l->received };
 
 			if (!ocs_moe_exchange_allowed(s, &e))
 				continue;
-			s->effort--;
-			e.gain = k->gain + l->gain;
-			if (e.k == e.l) {
-				of_k.sent += of_l.sent;
-				of_k.received += of_l.received;
-			} else if (e.k != OCS_MOE_NOBODY && e.l != OCS_MOE_NOBODY) {
-				circuit_weigh(s, e.k, e.l, 1, &of_k, &of_l);
-			}
-			if (e.k != OCS_MOE_NOBODY)
-				e.gain += server_gain(s, e.k, &of_k);
-			if (e.l != OCS_MOE_NOBODY && e.l != e.k)
-				e.gain += server_gain(s, e.l, &of_l);
+			ends_join(s, &s->end[k], &s->end[l], &e);
 			if (e.gain > best->gain)
 				*best = e;
 		}
@@ -243,7 +225,7 @@ bool ocs_moe_exchange_allowed(const struct ocs_moe_search *s, const struct ocs_m
 
 static void circuit_change(struct ocs_moe_search *s, int i, int j, int by)
 {
-	struct sides of_i = { 0 }, of_j = { 0 };
+	struct ocs_moe_sides of_i = { 0 }, of_j = { 0 };
 
 	circuit_weigh(s, i, j, by, &of_i, &of_j);
 	s->carry[2 * i] += of_i.sent;

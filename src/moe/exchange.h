@@ -17,11 +17,16 @@
 #define OCS_MOE_NOBODY (-1)
 #define OCS_MOE_LACK 1e-9 /* of T; less is none */
 
+/* What exchanges do to the sides of one server. */
+struct ocs_moe_sides {
+	double sent, received;
+};
+
 /* A circuit of one server that may go for another one. */
 struct ocs_moe_end {
-	int server;	       /* at its other end; OCS_MOE_NOBODY: a port is left */
-	double gain;	       /* of weighted lack, for the server itself */
-	double sent, received; /* what its end does to these sides of the other */
+	int server;		  /* at its other end; OCS_MOE_NOBODY: a port is left */
+	double gain;		  /* of weighted lack, for the server itself */
+	struct ocs_moe_sides far; /* what its end does to the other server */
 };
 
 struct ocs_moe_search {
