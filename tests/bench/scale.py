@@ -53,7 +53,7 @@ MACHINES = {64: {"cubes": 64, "tile": (1, 1, 1)}, 256: {"cubes": 256, "tile": (2
             1024: {"cubes": 1024, "tile": (2, 2, 1)}}
 CONFIG = {
     "SchedulerParameters": "bf_interval=%d,batch_sched_delay=0,bf_max_job_test=1000,sched_interval=60,"
-                           "default_queue_depth=1000,bf_window=2880,bf_continue,max_sched_time=50",
+                           "default_queue_depth=1000,bf_window=2880,bf_continue,bf_max_time=300,max_sched_time=50",
     "MessageTimeout": "100",    # a cycle may take half of it; by itself it ends after 2 s, on a busy machine early
     "MinJobAge": "2", "MaxArraySize": "10001",
 }
@@ -146,8 +146,14 @@ def submit(cluster, jobs):
 # ---- cycles ----
 
 def nudge(cluster, number):
-    """The backfill scheduler rests while nothing changes."""
+    """The backfill scheduler rests while nothing changes.  A cycle under way must end first: what is
+    left of it would be taken for a whole one.  (At rest its thread still wakes once a second.)"""
     waiting = cluster.out("squeue -h -t PD -o %A | tail -n 1").strip()
+    for _ in range(30):
+        before = cluster.cpu("bckfl")
+        time.sleep(1)
+        if cluster.cpu("bckfl") - before < 20:
+            break
     cluster.run(["sdiag", "--reset"])
     cluster.before = cluster.cpu("bckfl")
     cluster.run(["scontrol", "update", "JobId=" + waiting, "Comment=%d" % number])
@@ -159,7 +165,7 @@ def backfill(clusters, number):
     for cluster in clusters.values():
         nudge(cluster, number)
     for name, cluster in clusters.items():
-        cluster.until(lambda: cluster.sdiag()["backfill Total cycles"], 60, "a backfill cycle")
+        cluster.until(lambda: cluster.sdiag()["backfill Total cycles"], 300, "a backfill cycle")
         cpu, rows = cluster.cpu("bckfl"), cluster.sdiag()
         found[name] = ((cpu - cluster.before) / rows["backfill Total cycles"],
                        rows["backfill Max cycle"] / 1e3)
