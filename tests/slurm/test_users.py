@@ -81,7 +81,7 @@ def test_the_files_of_a_job_are_its_users(pod):
     """The user's script, steps and tasks read them; others neither read them nor see whose there are."""
     job = pod.sbatch("--shape=4x4x4", user="nobody",
                      script="ls $SLURM_OCS_DIR; head -n 2 $SLURM_OCS_DIR/hostfile\n"
-                            "srun -n16 -N16 sh -c 'cat $SLURM_OCS_DIR/* >/dev/null 2>/tmp/nobody.$SLURM_PROCID;"
+                            "srun -n16 -N16 sh -c 'cat $SLURM_OCS_DIR/* >/dev/null 2>/dev/null;"
                             " cat $SLURM_OCS_DIR/placement.json | wc -l; echo at $SLURM_OCS_COORDS'\n"
                             "touch $SLURM_OCS_DIR/mine || echo closed; sleep 300")
     fields = pod.running(job)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,18 +102,18 @@ int node_setup(void **state)
 	return 0;
 }
 
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+	(void)info;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
 int node_teardown(void **state)
 {
-	static const char *const folders[] = { "run/ocs", "run", "" };
-
 	(void)state;
 	node_run("remove", "--dir", node_dir, NULL);
-	for (size_t i = 0; i < 3; i++) {
-		char *path = ocs_asprintf("%s/%s", node_base, folders[i]);
-
-		rmdir(path);
-		free(path);
-	}
 	free(node_dir);
-	return 0;
+	return nftw(node_base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
