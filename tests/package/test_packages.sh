@@ -50,9 +50,10 @@ result $rpm "RPM packages are built" "$(cat "$work/rpm.out")"
 # alone, unpacked where nothing can be written: built elsewhere, installed, taken away, cleaned.  Both want the
 # folder in which archives are made.
 cp -a "$top/build/package/deb" "$work/first"
-(umask 077 && touch "$top/README.md" && "$top/scripts/package" deb quick) >"$work/deb.out" 2>&1 &
+: >"$work/again.out"
+(umask 077 && touch "$top/README.md" && "$top/scripts/package" deb quick) >>"$work/again.out" 2>&1 &
 deb=$!
-until grep -q 'building the packages' "$work/deb.out" || ! kill -0 $deb 2>/dev/null; do sleep 1; done
+until grep -q 'building the packages' "$work/again.out" || ! kill -0 $deb 2>/dev/null; do sleep 1; done
 XZ_OPT=-0 make -C "$top/build/package/tree" -j"$(nproc)" distcheck TESTS= check_PROGRAMS= check_LTLIBRARIES= \
     DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O0 >"$work/distcheck.out" 2>&1 &
 distcheck=$!
@@ -78,7 +79,7 @@ if [ "${2:-}" = upgrade ]; then
 fi
 
 wait $deb
-result $? "Debian packages are built again" "$(cat "$work/deb.out")"
+result $? "Debian packages are built again" "$(cat "$work/again.out")"
 seen=$(cd "$work/first" && for file in *.tar.xz *.deb; do cmp "$file" "$top/build/package/deb/$file" 2>&1; done)
 [ -z "$seen" ] && [ "$(ls "$work"/first/*.deb | wc -l)" -ge 3 ]
 result $? "and are the same, byte by byte" "$seen"

@@ -94,7 +94,10 @@ def test_training(folder):
         errors, faults = trained(job, 8)
         result("eight ranks train, %s, and no circuit is cut or used in change" % mode, not errors and not faults,
                (errors, faults, job.text()))
-        result("with one connection a node", connections(port_of(job.controller)) == job.nodes)
+        # The kernel's table is read in parts: while others come and go, a row may be missed or be there twice.
+        found = []
+        until(lambda: found.append(connections(port_of(job.controller))) or found[-1] == job.nodes)
+        result("with one connection a node", found[-1] == job.nodes, found[-1])
         result("circuits of both rails follow the phases", len(job.ocsd.topologies) >= 2 * 2 * 8 - 2, job.ocsd.topologies)
         for rank in job.ranks.values():
             rank.goodbye()
