@@ -18,6 +18,7 @@
 
 #include "src/config/config.h"
 #include "src/node/route_batch.h"
+#include "src/node/route_cache.h"
 #include "src/protocol/client.h"
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
@@ -33,6 +34,7 @@
 struct watch {
 	struct ocs_node_work *work;
 	struct ocs_route_batch *batch;
+	struct ocs_route_cache *cache;
 	unsigned int *indices; /* of the devices */
 	uint32_t *addresses;   /* of the hosts, network order */
 	uint32_t *via;
@@ -69,11 +71,13 @@ static int watch_open(struct watch *watch, struct ocs_node_work *work, struct oc
 	watch->batch =
 		ocs_route_batch_create((uint32_t)ocs_forward_rails_table(hosts->degree),
 				       OCS_FORWARD_PROTOCOL, watch->addresses[rails->self], err);
-	return watch->batch ? 0 : -1;
+	watch->cache = ocs_route_cache_create(err);
+	return watch->batch && watch->cache ? 0 : -1;
 }
 
 static void watch_close(struct watch *watch)
 {
+	ocs_route_cache_destroy(watch->cache);
 	ocs_route_batch_destroy(watch->batch);
 	free(watch->indices);
 	free(watch->addresses);
@@ -141,6 +145,7 @@ static int word_apply(struct watch *watch, struct json_object *word, struct ocs_
 	uint64_t *wanted = ocs_calloc((size_t)rails->hosts->servers, sizeof(*wanted));
 	size_t count;
 	struct json_object *rows = ocs_field_array(word, OCS_FIELD_RAILS, &count);
+	bool changes = false;
 	int rc = 0;
 
 	for (size_t i = 0; i < count && !rc; i++) {
@@ -154,10 +159,15 @@ static int word_apply(struct watch *watch, struct json_object *word, struct ocs_
 					  ocs_field_text(row, OCS_FIELD_NEXT, ""), wanted, err);
 	}
 	for (int h = 0; h < rails->hosts->servers && !rc; h++)
-		if (h != rails->self && (!watch->known || wanted[h] != watch->devices[h]))
+		if (h != rails->self && (!watch->known || wanted[h] != watch->devices[h])) {
 			route_add(watch, h, wanted[h]);
-	if (!rc)
-		rc = ocs_route_batch_run(watch->batch, err);
+			changes = true;
+		}
+	if (changes)
+		rc = ocs_route_batch_run(watch->batch, err) ||
+				     ocs_route_cache_renew(watch->cache, err) ?
+			     -1 :
+			     0;
 	watch->known = !rc;
 	if (!rc)
 		memcpy(watch->devices, wanted, (size_t)rails->hosts->servers * sizeof(*wanted));

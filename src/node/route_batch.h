@@ -24,8 +24,9 @@ void ocs_route_batch_destroy(struct ocs_route_batch *batch);
 void ocs_route_batch_add(struct ocs_route_batch *batch, uint32_t destination,
 			 const unsigned int *devices, size_t count, uint32_t gateway);
 
-/* Makes what was added so, and is empty again.  When it returns the kernel uses the new routes.  0, or
- * -1 with ERR: what the kernel says of the first that failed; the others are made. */
+/* Makes what was added so, and is empty again.  When it returns the kernel finds the new routes; see
+ * route_cache.h for sockets.  0, or -1 with ERR: what the kernel says of the first that failed; the
+ * others are made. */
 int ocs_route_batch_run(struct ocs_route_batch *batch, struct ocs_error *err);
 
 #endif

@@ -31,6 +31,11 @@ test_route_batch_SOURCES = node/test_route_batch.c ../../src/node/route_batch.c
 test_route_batch_CPPFLAGS = $(AM_CPPFLAGS)
 test_route_batch_LDADD = $(UTIL) $(CMOCKA_LIBS)
 
+check_PROGRAMS += test_route_cache
+test_route_cache_SOURCES = node/test_route_cache.c ../../src/node/route_batch.c ../../src/node/route_cache.c
+test_route_cache_CPPFLAGS = $(AM_CPPFLAGS)
+test_route_cache_LDADD = $(UTIL) $(CMOCKA_LIBS) -lpthread
+
 check_PROGRAMS += test_node_torus
 test_node_torus_SOURCES = node/test_node_torus.c node/node_rig.c node/node_rig.h
 test_node_torus_LDADD = $(UTIL) $(CMOCKA_LIBS)
