@@ -93,14 +93,11 @@ static int senders_await(const struct ocs_route_cache *cache)
 /* All routes that sockets keep are old.  In the caller's network namespace. */
 static int routes_age(void)
 {
-	int fd = open(FLUSH, O_WRONLY | O_CLOEXEC), rc, why;
+	int fd = open(FLUSH, O_WRONLY | O_CLOEXEC);
+	int rc = fd >= 0 && write(fd, "1", 1) == 1 ? 0 : -1;
 
-	if (fd < 0)
-		return -1;
-	rc = write(fd, "1", 1) == 1 ? 0 : -1;
-	why = errno;
-	close(fd);
-	errno = why;
+	if (fd >= 0)
+		close(fd); /* of procfs: leaves errno as it is */
 	return rc;
 }
 
