@@ -153,14 +153,14 @@ static void gates_make(struct ocs_catalogue_rest *b, int from)
 static void nodes_count(struct ocs_catalogue_rest *b)
 {
 	int tile = b->host.tile[0] * b->host.tile[1] * b->host.tile[2], i;
-	int least = (int)((b->cat->shape.xpus + tile - 1) / tile);
+	int least = b->least_nodes;
 
 	for (i = 0; i < b->nlights && b->work < WORK_MAX / 2; i++) {
 		struct ocs_light *light = &b->lights[i];
 
 		if (light->nodes)
 			continue;
-		if (b->cat->min_nodes == least && light->cubes > b->best_cubes + 2)
+		if (b->cat->min_nodes == least && light->cubes > b->best_cubes + OCS_GAPS_MORE)
 			break;
 		if (tile == 1) {
 			light->nodes = least;
@@ -359,10 +359,9 @@ static int face_words(const struct ocs_section *s)
 static bool gaps_pay(const struct ocs_catalogue_rest *b, int nodes)
 {
 	const struct ocs_section *s = b->section;
-	int tile = s->tile[0] * s->tile[1] * s->tile[2];
 	long xpus = b->cat->shape.xpus;
 
-	return !b->cat->min_nodes || b->cat->min_nodes > (xpus + tile - 1) / tile ||
+	return !b->cat->min_nodes || b->cat->min_nodes > b->least_nodes ||
 	       b->best_cubes > (xpus + s->cube_xpus - 1) / s->cube_xpus ||
 	       (nodes && nodes != b->cat->min_nodes);
 }
@@ -372,7 +371,7 @@ static bool gaps_pay(const struct ocs_catalogue_rest *b, int nodes)
 static void gaps_limit(struct ocs_catalogue_rest *b)
 {
 	for (b->counted = b->next; b->counted < b->nlights; b->counted++) {
-		if (b->lights[b->counted].cubes > b->best_cubes + 2)
+		if (b->lights[b->counted].cubes > b->best_cubes + OCS_GAPS_MORE)
 			break;
 	}
 }
@@ -465,6 +464,7 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 {
 	struct ocs_catalogue *cat = ocs_calloc(1, sizeof(*cat));
 	struct ocs_catalogue_rest *b;
+	int tile;
 
 	cat->section = section;
 	cat->shape = *shape;
@@ -477,6 +477,8 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 	b->cat = cat;
 	b->want = nodes;
 	ocs_lattice_of(section, &b->host);
+	tile = section->tile[0] * section->tile[1] * section->tile[2];
+	b->least_nodes = (int)((shape->xpus + tile - 1) / tile);
 	rest_make(cat, nodes);
 	ocs_catalogue_more(cat);
 	return cat;

@@ -75,6 +75,17 @@ int ocs_lights_nodes(struct ocs_catalogue_rest *b, const struct ocs_light *light
 	return *nodes;
 }
 
+/* Whether boxes with gaps on CUBES are left out later anyway, for there are others on many fewer
+ * that take as few nodes as can be. */
+static bool gaps_sprawl(const struct ocs_catalogue_rest *b, int cubes)
+{
+	const int *tile = b->host.tile;
+	bool all_least = tile[0] * tile[1] * tile[2] == 1; /* a node is an XPU */
+
+	return (all_least && b->gap_cubes && cubes > b->gap_cubes + OCS_GAPS_MORE) ||
+	       (b->cat->min_nodes == b->least_nodes && cubes > b->best_cubes + OCS_GAPS_MORE);
+}
+
 /* NODES: of a filled box, 0: of one with gaps. */
 static void light_add(struct ocs_catalogue_rest *b, int folding, const struct ocs_box_layout *lay,
 		      int cubes, int nodes)
@@ -89,6 +100,10 @@ static void light_add(struct ocs_catalogue_rest *b, int folding, const struct oc
 		ocs_lights_note(b, &light);
 		if (nodes != (b->want ? b->want : b->cat->min_nodes))
 			return;
+	} else if (gaps_sprawl(b, cubes)) {
+		return;
+	} else if (!b->gap_cubes || cubes < b->gap_cubes) {
+		b->gap_cubes = cubes;
 	}
 	OCS_GROW(b->lights, b->nlights, b->light_room);
 	b->lights[b->nlights++] = light;
@@ -173,28 +188,46 @@ static void lights_make(struct ocs_catalogue_rest *b, int folding)
 	}
 }
 
+/* Moves each of N lights to its place. */
+static void lights_move(struct ocs_light *lights, int *place, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		while (place[i] != i) {
+			int to = place[i];
+			struct ocs_light light = lights[to];
+
+			lights[to] = lights[i];
+			lights[i] = light;
+			place[i] = place[to];
+			place[to] = to;
+		}
+	}
+}
+
 void ocs_lights_sort(struct ocs_catalogue_rest *b)
 {
 	int n = b->nlights - b->next, most = 0, i;
-	struct ocs_light *from, *sorted;
-	int *start;
+	struct ocs_light *lights;
+	int *start, *place;
 
 	if (n < 1)
 		return;
-	from = b->lights + b->next;
+	lights = b->lights + b->next;
 	for (i = 0; i < n; i++)
-		most = from[i].cubes > most ? from[i].cubes : most;
+		most = lights[i].cubes > most ? lights[i].cubes : most;
 	/* by counting: those of as many cubes stay in the order in which they were added */
 	start = ocs_calloc((size_t)most + 2, sizeof(int));
-	sorted = ocs_calloc((size_t)n, sizeof(*sorted));
+	place = ocs_calloc((size_t)n, sizeof(int));
 	for (i = 0; i < n; i++)
-		start[from[i].cubes + 1]++;
+		start[lights[i].cubes + 1]++;
 	for (i = 1; i <= most; i++)
 		start[i] += start[i - 1];
 	for (i = 0; i < n; i++)
-		sorted[start[from[i].cubes]++] = from[i];
-	memcpy(from, sorted, (size_t)n * sizeof(*sorted));
-	free(sorted);
+		place[i] = start[lights[i].cubes]++;
+	lights_move(lights, place, n);
+	free(place);
 	free(start);
 }
 

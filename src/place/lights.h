@@ -8,6 +8,9 @@
 
 #include "src/place/candidate_masks.h"
 
+/* Boxes with gaps on so many more cubes than the fewest that hold the shape are not tried. */
+#define OCS_GAPS_MORE 2
+
 /* A folding at an offset, before it is laid out. */
 struct ocs_light {
 	int folding;
@@ -61,7 +64,9 @@ struct ocs_catalogue_rest {
 	int least_cubes; /* over all foldings */
 	int cubes_limit;
 	int want;			   /* nodes; 0: as few as possible */
+	int least_nodes;		   /* that hold so many XPUs */
 	int best_cubes;			   /* over those with the smallest node count */
+	int gap_cubes;			   /* over boxes with gaps; 0: none yet */
 	struct ocs_candidate_masks pieces; /* while candidates are being made; it is large */
 	struct ocs_place_index class_index, use_index; /* of classes and candidates */
 	struct ocs_piece_mirrors mirrors;	       /* likewise */
