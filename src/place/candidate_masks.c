@@ -12,10 +12,23 @@
 
 #define CUBE_BITS 4096
 
+/* Frees the table that was loaded, and that of which it is a mirror, unless FOLDING is another mirror
+ * of it: these follow each other, and the next table can have the memory. */
+static void folding_leave(struct ocs_candidate_masks *p, int folding)
+{
+	const int *mirror_of = p->cat->rest->mirror_of;
+
+	if (p->table_of < 0 || mirror_of[p->table_of] == mirror_of[folding])
+		return;
+	ocs_fold_table_free(&p->cat->tables[p->table_of]);
+	ocs_fold_table_free(&p->cat->tables[mirror_of[p->table_of]]);
+}
+
 static void folding_load(struct ocs_candidate_masks *p, int folding)
 {
 	if (p->table_of == folding)
 		return;
+	folding_leave(p, folding);
 	p->table_of = folding;
 	p->table = ocs_catalogue_table(p->cat, folding);
 	ocs_folding_bits_load(&p->bits, p->table);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/place/bits.h"
+#include "src/place/catalogue_scratch.h"
 #include "src/util/text.h"
 
 /* Bounds on the work for one shape.  Candidates are met in the order of their
@@ -260,8 +261,6 @@ static void foldings_keep(struct ocs_catalogue *cat)
 		b->lights[i].folding = kept[b->lights[i].folding];
 	free(kept);
 	cat->nfoldings = n;
-	cat->foldings = ocs_realloc(cat->foldings, ((size_t)n + 1) * sizeof(*cat->foldings));
-	cat->tables = ocs_realloc(cat->tables, ((size_t)n + 1) * sizeof(*cat->tables));
 }
 
 /* What it takes, with the rest and the tables that are made. */
@@ -303,26 +302,6 @@ static void rest_free(struct ocs_catalogue *cat)
 	cat->rest = NULL;
 }
 
-/* Gives back the room that is not used, and what is needed only while candidates are being made: most
- * catalogues never grow again. */
-static void batch_finish(struct ocs_catalogue *cat)
-{
-	struct ocs_catalogue_rest *b = cat->rest;
-	int words = cat->nclasses * b->pieces.piece_words;
-
-#define FIT(array, count, room) \
-	((array) = ocs_realloc((array), ((size_t)(count) + 1) * sizeof(*(array))), (room) = (count))
-	FIT(cat->candidates, cat->ncandidates, b->candidate_room);
-	FIT(cat->gates, cat->ngates, b->gate_room);
-	FIT(cat->uses, cat->nuses, b->use_room);
-	FIT(cat->pieces, cat->npieces, b->piece_room);
-	FIT(cat->classes, cat->nclasses, b->class_room);
-	FIT(cat->words, words, b->word_room);
-#undef FIT
-	ocs_candidate_masks_free(&b->pieces);
-	ocs_piece_mirrors_free(&b->mirrors);
-}
-
 /* All candidates are there. */
 static void catalogue_finish(struct ocs_catalogue *cat)
 {
@@ -331,6 +310,9 @@ static void catalogue_finish(struct ocs_catalogue *cat)
 
 	rest_free(cat);
 	foldings_keep(cat);
+	cat->foldings =
+		ocs_realloc(cat->foldings, ((size_t)cat->nfoldings + 1) * sizeof(*cat->foldings));
+	cat->tables = ocs_realloc(cat->tables, ((size_t)cat->nfoldings + 1) * sizeof(*cat->tables));
 	for (i = 0; i < cat->nfoldings && fixed; i++)
 		ocs_catalogue_table(cat, i); /* nothing was laid out, and the scan wants all */
 }
@@ -395,13 +377,11 @@ static void rest_shrink(struct ocs_catalogue *cat)
 		if (light_good(b, i))
 			b->lights[n++] = b->lights[i];
 	}
-	b->nlights = b->counted = b->light_room = n;
-	b->lights = ocs_realloc(b->lights, ((size_t)n + 1) * sizeof(*b->lights));
+	b->nlights = b->counted = n;
 	foldings_keep(cat);
-	b->folding_room = cat->nfoldings;
 }
 
-bool ocs_catalogue_more(struct ocs_catalogue *cat)
+bool ocs_catalogue_more(struct ocs_catalogue *cat, struct ocs_catalogue_scratch *scratch)
 {
 	struct ocs_catalogue_rest *b = cat->rest;
 	int from = cat->ncandidates, cubes = 0;
@@ -410,14 +390,17 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 		return false;
 	b->batch = from;
 	if (from && !b->gaps) {
+		ocs_catalogue_scratch_lights_lend(scratch, b);
 		ocs_lights_all(b, true);
 		ocs_lights_sort(b);
 		gaps_limit(b);
 		rest_shrink(cat);
+		ocs_catalogue_scratch_lights_return(scratch, b);
 	}
 	if (!b->host.fixed)
 		ocs_candidate_masks_create(&b->pieces, cat->section, cat);
 	ocs_piece_mirrors_create(&b->mirrors);
+	ocs_catalogue_scratch_batch_lend(scratch, b);
 	for (; b->next < b->nlights; b->next++) {
 		if (!light_good(b, b->next))
 			continue;
@@ -435,7 +418,10 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 		qsort(cat->candidates + from, (size_t)(cat->ncandidates - from),
 		      sizeof(*cat->candidates), candidate_compare);
 	gates_make(b, from);
-	batch_finish(cat);
+	ocs_catalogue_scratch_batch_return(scratch, b);
+	/* they are large, and most catalogues never grow again */
+	ocs_candidate_masks_free(&b->pieces);
+	ocs_piece_mirrors_free(&b->mirrors);
 	if (b->next == b->nlights && b->gaps)
 		catalogue_finish(cat);
 	if (cat->section->kind != OCS_STATIC)
@@ -445,10 +431,11 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 }
 
 /* Foldings at offsets, fewest cubes first, and the node count. */
-static void rest_make(struct ocs_catalogue *cat, int nodes)
+static void rest_make(struct ocs_catalogue *cat, int nodes, struct ocs_catalogue_scratch *scratch)
 {
 	struct ocs_catalogue_rest *b = cat->rest;
 
+	ocs_catalogue_scratch_lights_lend(scratch, b);
 	ocs_lights_all(b, false);
 	if (gaps_pay(b, nodes))
 		ocs_lights_all(b, true);
@@ -457,10 +444,12 @@ static void rest_make(struct ocs_catalogue *cat, int nodes)
 	nodes_count(b);
 	cat->nodes = nodes ? nodes : cat->min_nodes;
 	rest_shrink(cat);
+	ocs_catalogue_scratch_lights_return(scratch, b);
 }
 
 struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
-					   const struct ocs_shape *shape, int nodes)
+					   const struct ocs_shape *shape, int nodes,
+					   struct ocs_catalogue_scratch *scratch)
 {
 	struct ocs_catalogue *cat = ocs_calloc(1, sizeof(*cat));
 	struct ocs_catalogue_rest *b;
@@ -479,8 +468,8 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 	ocs_lattice_of(section, &b->host);
 	tile = section->tile[0] * section->tile[1] * section->tile[2];
 	b->least_nodes = (int)((shape->xpus + tile - 1) / tile);
-	rest_make(cat, nodes);
-	ocs_catalogue_more(cat);
+	rest_make(cat, nodes, scratch);
+	ocs_catalogue_more(cat, scratch);
 	return cat;
 }
 

@@ -73,13 +73,17 @@ struct ocs_catalogue {
 						 * all are there */
 };
 
-/* NODES 0: the smallest count.  Never NULL; ncandidates is 0 if there is no candidate at all. */
+struct ocs_catalogue_scratch;
+
+/* NODES 0: the smallest count.  SCRATCH is used meanwhile, and kept by the caller for the next
+ * catalogue.  Never NULL; ncandidates is 0 if there is no candidate at all. */
 struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
-					   const struct ocs_shape *shape, int nodes);
+					   const struct ocs_shape *shape, int nodes,
+					   struct ocs_catalogue_scratch *scratch);
 /* Adds the candidates whose grid has the next more pieces behind those that are there
  * (their indexes stay; those of foldings may change).  Returns false when there are no
  * more. */
-bool ocs_catalogue_more(struct ocs_catalogue *catalogue);
+bool ocs_catalogue_more(struct ocs_catalogue *catalogue, struct ocs_catalogue_scratch *scratch);
 /* The table of FOLDING (an index), made when first asked for. */
 const struct ocs_fold_table *ocs_catalogue_table(struct ocs_catalogue *catalogue, int folding);
 void ocs_catalogue_destroy(struct ocs_catalogue *catalogue);

@@ -25,24 +25,27 @@ static int box_cubes(const struct ocs_catalogue_rest *b, const struct ocs_foldin
 static bool folding_add(const struct ocs_folding *folding, void *arg)
 {
 	struct ocs_catalogue_rest *b = arg;
+	struct ocs_catalogue *cat = b->cat;
 	int cubes = box_cubes(b, folding), n;
 
 	if (!b->least_cubes || cubes < b->least_cubes)
 		b->least_cubes = cubes;
-	if (b->cat->nfoldings == b->folding_room) {
+	if (cat->nfoldings == b->folding_room) {
 		size_t room;
 
-		OCS_GROW(b->cat->foldings, b->cat->nfoldings, b->folding_room);
-		room = (size_t)b->folding_room * sizeof(int);
-		b->mirror_of = ocs_realloc(b->mirror_of, room);
-		b->gap_nodes = ocs_realloc(b->gap_nodes, room);
+		OCS_GROW(cat->foldings, cat->nfoldings, b->folding_room);
+		room = (size_t)b->folding_room;
+		cat->tables = ocs_realloc(cat->tables, room * sizeof(*cat->tables));
+		b->mirror_of = ocs_realloc(b->mirror_of, room * sizeof(*b->mirror_of));
+		b->gap_nodes = ocs_realloc(b->gap_nodes, room * sizeof(*b->gap_nodes));
 	}
-	n = b->cat->nfoldings++;
-	b->cat->foldings[n] = *folding;
+	n = cat->nfoldings++;
+	cat->foldings[n] = *folding;
+	memset(&cat->tables[n], 0, sizeof(*cat->tables));
 	/* mirrored ones follow the one that they are made of */
 	b->mirror_of[n] = folding->flip ? b->mirror_of[n - 1] : n;
 	b->gap_nodes[n] = 0;
-	return b->cat->nfoldings < FOLDINGS_MAX;
+	return cat->nfoldings < FOLDINGS_MAX;
 }
 
 /* Tile layers that LENGTH layers from OFFSET touch on a ring of TOTAL. */
@@ -100,8 +103,6 @@ static void light_add(struct ocs_catalogue_rest *b, int folding, const struct oc
 		ocs_lights_note(b, &light);
 		if (nodes != (b->want ? b->want : b->cat->min_nodes))
 			return;
-	} else if (gaps_sprawl(b, cubes)) {
-		return;
 	} else if (!b->gap_cubes || cubes < b->gap_cubes) {
 		b->gap_cubes = cubes;
 	}
@@ -167,7 +168,7 @@ static void lights_make(struct ocs_catalogue_rest *b, int folding)
 	struct axis_places p[OCS_AXES];
 	int a, i, j, k;
 
-	if (box_cubes(b, f) > b->cubes_limit)
+	if (box_cubes(b, f) > b->cubes_limit || (!f->filled && gaps_sprawl(b, box_cubes(b, f))))
 		return;
 	for (a = 0; a < OCS_AXES; a++)
 		axis_places(b, f, a, &p[a]);
@@ -246,8 +247,6 @@ void ocs_lights_all(struct ocs_catalogue_rest *b, bool gaps)
 	int from = cat->nfoldings, f;
 
 	ocs_fold_family(&cat->shape, &b->host, gaps, folding_add, b);
-	cat->tables = ocs_realloc(cat->tables, ((size_t)cat->nfoldings + 1) * sizeof(*cat->tables));
-	memset(cat->tables + from, 0, ((size_t)(cat->nfoldings - from) + 1) * sizeof(*cat->tables));
 	b->cubes_limit = b->section->ncubes;
 	if (ocs_lone_ring(&cat->shape) && 2 * b->least_cubes + 2 < b->cubes_limit)
 		b->cubes_limit = 2 * b->least_cubes + 2;

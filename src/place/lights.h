@@ -41,8 +41,8 @@ struct ocs_piece_mirrors {
 	int turn;			  /* how many there were; 0: none */
 	struct ocs_laid_pieces *laid;	  /* by the XPU of a cube at the offset */
 	int *pieces, npieces, piece_room; /* their classes, as in ocs_catalogue.pieces */
-	/* by mirrored axes and class: its mirror, + 1; 0: not known yet */
-	int *class[1 << OCS_AXES], room;
+	/* by class and mirrored axes: its mirror, + 1; 0: not known yet */
+	int (*class)[1 << OCS_AXES], nclasses, room;
 	uint64_t *words; /* one piece */
 };
 

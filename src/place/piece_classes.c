@@ -153,18 +153,15 @@ static void piece_turn(const struct ocs_catalogue_rest *b, const uint64_t *from,
 static int class_mirror(struct ocs_catalogue_rest *b, int class, unsigned int axes)
 {
 	struct ocs_piece_mirrors *m = &b->mirrors;
-	int *known, before = m->room, a;
+	int *known;
 
 	if (class < 0)
 		return -1;
-	if (class >= m->room) {
-		m->room = 2 * b->class_room;
-		for (a = 0; a < 1 << OCS_AXES; a++) {
-			m->class[a] = ocs_realloc(m->class[a], (size_t)m -> room * sizeof(int));
-			memset(m->class[a] + before, 0, (size_t)(m->room - before) * sizeof(int));
-		}
+	while (class >= m->nclasses) {
+		OCS_GROW(m->class, m->nclasses, m->room);
+		memset(m->class[m->nclasses++], 0, sizeof(*m->class));
 	}
-	known = &m->class[axes][class];
+	known = &m->class[class][axes];
 	if (!*known) {
 		if (!m->words)
 			m->words = ocs_calloc((size_t)b->pieces.piece_words, sizeof(*m->words));
@@ -256,10 +253,7 @@ void ocs_piece_mirrors_create(struct ocs_piece_mirrors *m)
 
 void ocs_piece_mirrors_free(struct ocs_piece_mirrors *m)
 {
-	int a;
-
-	for (a = 0; a < 1 << OCS_AXES; a++)
-		free(m->class[a]);
+	free(m->class);
 	free(m->laid);
 	free(m->pieces);
 	free(m->words);

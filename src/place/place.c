@@ -33,6 +33,7 @@ void ocs_placer_destroy(struct ocs_placer *placer)
 	if (!placer)
 		return;
 	ocs_catalogue_cache_destroy(placer->catalogues);
+	ocs_catalogue_scratch_free(&placer->scratch);
 	ocs_box_search_destroy(placer->fit);
 	ocs_ring_destroy(placer->ring);
 	free(placer->mark);
@@ -62,7 +63,7 @@ struct ocs_catalogue *ocs_placer_catalogue(struct ocs_placer *placer, const stru
 
 	if (cat)
 		return cat;
-	cat = ocs_catalogue_create(placer->section, shape, nodes);
+	cat = ocs_catalogue_create(placer->section, shape, nodes, &placer->scratch);
 	placer->work.catalogues++;
 	ocs_box_search_prepare(placer->fit, cat);
 	ocs_catalogue_cache_add(placer->catalogues, cat, nodes);
@@ -90,7 +91,7 @@ enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_RING };
 static bool catalogue_more(struct ocs_placer *placer, struct ocs_catalogue *cat)
 {
 	size_t before = cat->bytes;
-	bool more = ocs_catalogue_more(cat);
+	bool more = ocs_catalogue_more(cat, &placer->scratch);
 
 	placer->work.catalogues += more;
 	ocs_catalogue_cache_grown(placer->catalogues, before);

@@ -8,6 +8,7 @@
 
 #include "src/place/box_search.h"
 #include "src/place/catalogue_cache.h"
+#include "src/place/catalogue_scratch.h"
 #include "src/place/place.h"
 #include "src/place/ring.h"
 
@@ -17,6 +18,7 @@ struct ocs_placer {
 	struct ocs_box_search *fit;
 	struct ocs_ring_builder *ring; /* NULL in a static section */
 	struct ocs_catalogue_cache *catalogues;
+	struct ocs_catalogue_scratch scratch;
 	struct ocs_place_work work; /* of the last ocs_place */
 	unsigned char *mark;	    /* one zeroed byte per node of the section */
 };

@@ -17,10 +17,12 @@
 
 #include "src/place/bits.h"
 #include "src/place/candidates.h"
+#include "src/place/catalogue_scratch.h"
 #include "tests/unit/place/place_check.h"
 
 struct boxes {
 	const struct ocs_section *section;
+	struct ocs_catalogue_scratch scratch;
 	struct ocs_catalogue *cat;
 	struct ocs_xpu *xpus;
 	struct ocs_circuit *circuits;
@@ -96,8 +98,8 @@ static void catalogue_check(struct boxes *b, const char *text)
 	int i;
 
 	assert_int_equal(ocs_shape_parse(text, NULL, &shape, &err), 0);
-	b->cat = ocs_catalogue_create(b->section, &shape, 0);
-	while (ocs_catalogue_more(b->cat))
+	b->cat = ocs_catalogue_create(b->section, &shape, 0, &b->scratch);
+	while (ocs_catalogue_more(b->cat, &b->scratch))
 		;
 	b->piece_words = b->cat->mask_words + 6 * b->cat->face_words;
 	b->xpus = calloc((size_t)shape.xpus, sizeof(*b->xpus));
@@ -136,8 +138,100 @@ static void test_pieces(void **state)
 			catalogue_check(&boxes, shapes[i]);
 		assert_true(boxes.checked > 200);
 		assert_true(boxes.mirrored > boxes.checked / 8);
+		ocs_catalogue_scratch_free(&boxes.scratch);
 		close_fabric(&s);
 	}
+}
+
+/* What others have left there is no part of a catalogue. */
+static void scratch_soil(struct ocs_catalogue_scratch *scratch)
+{
+	struct ocs_spare *spares[] = {
+		&scratch->lights,    &scratch->foldings, &scratch->tables,     &scratch->mirror_of,
+		&scratch->gap_nodes, &scratch->gates,	 &scratch->candidates, &scratch->uses,
+		&scratch->pieces,    &scratch->classes,	 &scratch->words,      &scratch->mirrors
+	};
+	size_t i;
+
+	assert_int_equal(sizeof(spares) / sizeof(spares[0]), sizeof(*scratch) / sizeof(**spares));
+	for (i = 0; i < sizeof(spares) / sizeof(spares[0]); i++) {
+		if (spares[i]->bytes)
+			memset(spares[i]->memory, 0xa5, spares[i]->bytes);
+	}
+}
+
+static void catalogues_same(const struct ocs_catalogue *p, const struct ocs_catalogue *q)
+{
+	size_t words = (size_t)p->nclasses * (size_t)(p->mask_words + 6 * p->face_words);
+	int i;
+
+	assert_int_equal(p->nodes, q->nodes);
+	assert_int_equal(p->ncandidates, q->ncandidates);
+	assert_int_equal(p->nuses, q->nuses);
+	assert_int_equal(p->npieces, q->npieces);
+	assert_int_equal(p->nclasses, q->nclasses);
+	assert_int_equal(p->bytes, q->bytes);
+	for (i = 0; i < p->ncandidates; i++) {
+		const struct ocs_candidate *c = &p->candidates[i], *d = &q->candidates[i];
+
+		assert_memory_equal(c, d, sizeof(*c));
+		assert_memory_equal(p->foldings[c->folding].box, q->foldings[d->folding].box,
+				    sizeof(p->foldings->box));
+	}
+	if (p->nuses)
+		assert_memory_equal(p->uses, q->uses, (size_t)p->nuses * sizeof(*p->uses));
+	if (p->npieces)
+		assert_memory_equal(p->pieces, q->pieces, (size_t)p->npieces * sizeof(int));
+	if (words)
+		assert_memory_equal(p->words, q->words, words * sizeof(*p->words));
+}
+
+/* Catalogues that are made and grow in turn, in the memory of each other, are those that each is by
+ * itself. */
+static void test_scratch(void **state)
+{
+	static const char *const shapes[] = { "22",  "2x38",  "206", "4x4x4", "2x2x26", "452",
+					      "8x8", "2x166", "102", "16x16", "4x46",	"2" };
+	enum { COUNT = sizeof(shapes) / sizeof(shapes[0]) };
+	struct ocs_catalogue_scratch shared = { 0 };
+	struct ocs_catalogue *alone[COUNT], *cats[COUNT];
+	struct ocs_error err = { 0 };
+	struct setup s;
+	bool more = true;
+	int i;
+
+	(void)state;
+	open_fabric(&s, "torus cubes:4x4x4 cube:4x4x4 tile:1x1x1");
+	for (i = 0; i < COUNT; i++) {
+		struct ocs_catalogue_scratch own = { 0 };
+		struct ocs_shape shape;
+
+		assert_int_equal(ocs_shape_parse(shapes[i], NULL, &shape, &err), 0);
+		alone[i] = ocs_catalogue_create(s.section, &shape, 0, &own);
+		scratch_soil(&shared);
+		cats[i] = ocs_catalogue_create(s.section, &shape, 0, &shared);
+		catalogues_same(alone[i], cats[i]);
+		ocs_catalogue_scratch_free(&own);
+	}
+	while (more) {
+		more = false;
+		for (i = 0; i < COUNT; i++) {
+			struct ocs_catalogue_scratch own = { 0 };
+			bool grown = ocs_catalogue_more(alone[i], &own);
+
+			scratch_soil(&shared);
+			assert_int_equal(ocs_catalogue_more(cats[i], &shared), grown);
+			catalogues_same(alone[i], cats[i]);
+			ocs_catalogue_scratch_free(&own);
+			more |= grown;
+		}
+	}
+	for (i = 0; i < COUNT; i++) {
+		ocs_catalogue_destroy(alone[i]);
+		ocs_catalogue_destroy(cats[i]);
+	}
+	ocs_catalogue_scratch_free(&shared);
+	close_fabric(&s);
 }
 
 /* What a catalogue says that it takes, by which a placer limits all of them together, is what it
@@ -147,6 +241,7 @@ static void test_bytes(void **state)
 	enum { COUNT = 100 };
 	struct ocs_catalogue *cats[COUNT];
 	struct ocs_error err = { 0 };
+	struct ocs_catalogue_scratch scratch = { 0 };
 	size_t before, said = 0, taken;
 	struct ocs_shape shape;
 	struct setup s;
@@ -159,10 +254,11 @@ static void test_bytes(void **state)
 	for (i = 0; i < COUNT; i++) {
 		snprintf(text, sizeof(text), "2x%d", 40 + 2 * i);
 		assert_int_equal(ocs_shape_parse(text, NULL, &shape, &err), 0);
-		cats[i] = ocs_catalogue_create(s.section, &shape, 0);
+		cats[i] = ocs_catalogue_create(s.section, &shape, 0, &scratch);
 		assert_true(cats[i]->ncandidates > 0);
 		said += cats[i]->bytes;
 	}
+	ocs_catalogue_scratch_free(&scratch);
 	taken = mallinfo2().uordblks + mallinfo2().hblkhd - before;
 	print_message("%zu bytes, %zu said\n", taken, said);
 	assert_true(taken < said + said / 10); /* other allocators tell nothing: 0 */
@@ -175,6 +271,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_scratch),
 		cmocka_unit_test(test_bytes),
 	};
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "src/place/catalogue_cache.h"
+#include "src/place/catalogue_scratch.h"
 #include "tests/unit/place/place_check.h"
 #include "tests/unit/place/place_random.h"
 
@@ -54,6 +55,7 @@ static void ask(struct ocs_catalogue_cache *cache, struct list *list,
 {
 	struct ocs_shape shape = shape_make(i);
 	struct ocs_catalogue *cat = ocs_catalogue_cache_get(cache, &shape, nodes);
+	struct ocs_catalogue_scratch scratch = { 0 };
 	struct listed now = { i, nodes, 0 };
 	int at = 0;
 
@@ -64,7 +66,8 @@ static void ask(struct ocs_catalogue_cache *cache, struct list *list,
 		assert_memory_equal(&cat->shape, &shape, sizeof(shape));
 		now = list->items[at];
 	} else {
-		cat = ocs_catalogue_create(section, &shape, 0);
+		cat = ocs_catalogue_create(section, &shape, 0, &scratch);
+		ocs_catalogue_scratch_free(&scratch);
 		cat->bytes += add;
 		now.bytes = cat->bytes;
 		ocs_catalogue_cache_add(cache, cat, nodes);

@@ -504,7 +504,7 @@ static void test_in_parts(void **state)
 		all = ocs_placer_catalogue(late.placer, &shape, 0);
 		first = ocs_placer_catalogue(early.placer, &shape, 0);
 		assert_non_null(all->rest);
-		while (ocs_catalogue_more(all))
+		while (ocs_catalogue_more(all, &late.placer->scratch))
 			;
 		assert_null(all->rest);
 		assert_true(all->ncandidates > first->ncandidates);
