@@ -17,12 +17,14 @@
 #include <unistd.h>
 
 #include "src/config/config.h"
+#include "src/node/port_queues.h"
 #include "src/node/route_batch.h"
 #include "src/node/route_cache.h"
 #include "src/protocol/client.h"
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
 #include "src/util/error.h"
+#include "src/util/net.h"
 #include "src/util/text.h"
 
 #define CONNECT_MS 5000
@@ -35,11 +37,14 @@ struct watch {
 	struct ocs_node_work *work;
 	struct ocs_route_batch *batch;
 	struct ocs_route_cache *cache;
+	struct ocs_port_queues *queues;
 	unsigned int *indices; /* of the devices */
 	uint32_t *addresses;   /* of the hosts, network order */
 	uint32_t *via;
 	uint64_t *devices; /* by which each host is reached, a bit each; 0: by none */
 	bool known;	   /* DEVICES is what the kernel has */
+	uint64_t draining; /* devices to which no route leads now, and which may have to send */
+	bool late;	   /* that it takes long was said */
 	struct ocs_forward_seen seen;
 };
 
@@ -49,6 +54,18 @@ static uint32_t address_parse(const char *text)
 
 	inet_pton(AF_INET, text, &address);
 	return address.s_addr;
+}
+
+static struct ocs_port_queues *queues_open(const struct watch *watch, struct ocs_error *err)
+{
+	const struct ocs_forward_hosts *hosts = watch->work->rails->hosts;
+	const struct ocs_forward_port *ports = hosts->host[watch->work->rails->self].ports;
+	const char *names[64];
+	size_t count = hosts->degree < 64 ? (size_t)hosts->degree : 64;
+
+	for (size_t d = 0; d < count; d++)
+		names[d] = ports[d].name;
+	return ocs_port_queues_create(names, watch->indices, count, err);
 }
 
 static int watch_open(struct watch *watch, struct ocs_node_work *work, struct ocs_error *err)
@@ -72,11 +89,13 @@ static int watch_open(struct watch *watch, struct ocs_node_work *work, struct oc
 		ocs_route_batch_create((uint32_t)ocs_forward_rails_table(hosts->degree),
 				       OCS_FORWARD_PROTOCOL, watch->addresses[rails->self], err);
 	watch->cache = ocs_route_cache_create(err);
-	return watch->batch && watch->cache ? 0 : -1;
+	watch->queues = queues_open(watch, err);
+	return watch->batch && watch->cache && watch->queues ? 0 : -1;
 }
 
 static void watch_close(struct watch *watch)
 {
+	ocs_port_queues_destroy(watch->queues);
 	ocs_route_cache_destroy(watch->cache);
 	ocs_route_batch_destroy(watch->batch);
 	free(watch->indices);
@@ -138,6 +157,23 @@ static void route_add(struct watch *watch, int h, uint64_t devices)
 			    count ? 0 : watch->via[h]);
 }
 
+/* The kernel has the routes WANTED now: ports that none leads to may still have to send. */
+static void devices_note(struct watch *watch, const uint64_t *wanted)
+{
+	const struct ocs_node_rails *rails = watch->work->rails;
+	uint64_t all =
+		rails->hosts->degree < 64 ? (UINT64_C(1) << rails->hosts->degree) - 1 : UINT64_MAX;
+	uint64_t before = watch->known ? 0 : all, now = 0;
+
+	for (int h = 0; h < rails->hosts->servers; h++) {
+		before |= watch->devices[h];
+		now |= wanted[h];
+		watch->devices[h] = wanted[h];
+	}
+	watch->draining = (watch->draining | before) & ~now;
+	watch->known = true;
+}
+
 /* Makes the routes what WORD says. */
 static int word_apply(struct watch *watch, struct json_object *word, struct ocs_error *err)
 {
@@ -168,11 +204,32 @@ static int word_apply(struct watch *watch, struct json_object *word, struct ocs_
 				     ocs_route_cache_renew(watch->cache, err) ?
 			     -1 :
 			     0;
-	watch->known = !rc;
-	if (!rc)
-		memcpy(watch->devices, wanted, (size_t)rails->hosts->servers * sizeof(*wanted));
+	if (rc)
+		watch->known = false;
+	else
+		devices_note(watch, wanted);
 	free(wanted);
 	return rc;
+}
+
+/* Waits until what was sent by routes that are gone has left, as long as ocsd waits for this node.  0, or
+ * -1 with ERR: ocsd is not to be told that it is done. */
+static int ports_drain(struct watch *watch, struct ocs_error *err)
+{
+	const struct ocs_node_rails *rails = watch->work->rails;
+	int limit_ms = watch->work->config->timeouts.routes_ms, port, rc;
+
+	rc = ocs_port_queues_wait(watch->queues, watch->cache, &watch->draining,
+				  ocs_now_ns() + limit_ms * INT64_C(1000000), err);
+	if (rc <= 0)
+		return rc;
+	port = __builtin_ctzll(watch->draining);
+	return ocs_error_set(err, OCS_NOT_NOW,
+			     "%s still has %lld bytes to send, %d ms after its routes were taken"
+			     " off: its circuit stays",
+			     rails->hosts->host[rails->self].ports[port].name,
+			     (long long)ocs_port_queues_held(watch->queues, (size_t)port, NULL),
+			     limit_ms);
 }
 
 /* The same, unless the epilog was here.  1: it was. */
@@ -222,8 +279,17 @@ static bool words_follow(struct watch *watch, struct ocs_client *client, int *pa
 			return rc > 0;
 		}
 		*pause_ms = PAUSE_MS;
-		ocs_field_within(word, OCS_FIELD_REVISION, INT64_MAX, &revision);
+		rc = ports_drain(watch, &err);
+		if (rc == 0)
+			ocs_field_within(word, OCS_FIELD_REVISION, INT64_MAX, &revision);
 		json_object_put(word);
+		if (rc < 0 && err.code != OCS_NOT_NOW) {
+			syslog(LOG_ERR, "job %lu: %s", work->request->job, err.text);
+			return false;
+		}
+		if (rc < 0 && !watch->late)
+			syslog(LOG_WARNING, "job %lu: %s", work->request->job, err.text);
+		watch->late = rc < 0;
 	}
 }
 
@@ -252,8 +318,8 @@ static bool job_learn(struct ocs_node_work *work)
 	return work->rails;
 }
 
-/* The work of the process; returns when the job is over. */
-static void routes_watch(struct ocs_node_work *work)
+/* The work of the process; returns when the job is over.  False: it has to begin anew. */
+static bool routes_watch(struct ocs_node_work *work)
 {
 	struct ocs_error err = { 0 };
 	int pause_ms = PAUSE_MS;
@@ -262,10 +328,11 @@ static void routes_watch(struct ocs_node_work *work)
 	long revision;
 
 	if (!job_learn(work))
-		return;
+		return true;
 	if (watch_open(&watch, work, &err)) {
 		syslog(LOG_ERR, "job %lu: %s", work->request->job, err.text);
-		over = true;
+		watch_close(&watch);
+		return false;
 	}
 	while (!over && ocs_node_work_current(work, &revision)) {
 		struct ocs_client *client =
@@ -281,9 +348,10 @@ static void routes_watch(struct ocs_node_work *work)
 		ocs_node_work_rest(&pause_ms);
 	}
 	watch_close(&watch);
+	return true;
 }
 
-/* The caller waits, and begins anew if the process that does the work is killed. */
+/* The caller waits, and begins anew if the process that does the work is killed, or could not begin. */
 void ocs_node_rails_watch(struct ocs_node_work *work)
 {
 	int pause_ms = PAUSE_MS, status;
@@ -292,20 +360,17 @@ void ocs_node_rails_watch(struct ocs_node_work *work)
 	do {
 		pid_t child = fork();
 
-		if (child == 0) {
-			routes_watch(work);
-			_exit(0);
-		}
-		if (child < 0) {
-			routes_watch(work);
+		if (child == 0)
+			_exit(routes_watch(work) ? 0 : 1);
+		if (child < 0 && routes_watch(work))
 			return;
-		}
-		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
 			return;
-		syslog(LOG_WARNING, "job %lu: the process that changes routes was killed",
-		       work->request->job);
+		if (child > 0 && WIFSIGNALED(status))
+			syslog(LOG_WARNING, "job %lu: the process that changes routes was killed",
+			       work->request->job);
 		ocs_node_work_rest(&pause_ms);
 	} while (ocs_node_work_current(work, &revision));
 }

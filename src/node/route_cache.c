@@ -90,6 +90,14 @@ static int senders_await(const struct ocs_route_cache *cache)
 	return loopback_set(cache->aside, IFF_UP) || loopback_set(cache->aside, 0) ? -1 : 0;
 }
 
+int ocs_route_cache_await(const struct ocs_route_cache *cache, struct ocs_error *err)
+{
+	return senders_await(cache) == 0 ?
+		       0 :
+		       ocs_error_set(err, OCS_ERROR, "no word when senders are done: %s",
+				     strerror(errno));
+}
+
 /* All routes that sockets keep are old.  In the caller's network namespace. */
 static int routes_age(void)
 {

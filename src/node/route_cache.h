@@ -17,9 +17,13 @@ struct ocs_route_cache;
 struct ocs_route_cache *ocs_route_cache_create(struct ocs_error *err);
 void ocs_route_cache_destroy(struct ocs_route_cache *cache);
 
+/* Waits until whoever was in the middle of sending a packet, on any CPU, has done so: it is in the
+ * interface's queue, or with its driver.  Some 50 us.  0, or -1 with ERR. */
+int ocs_route_cache_await(const struct ocs_route_cache *cache, struct ocs_error *err);
+
 /* To be called when routes have changed: afterwards no TCP socket sends by the routes from before, and
- * nothing of it is between lookup and interface.  What an interface's queue holds may still leave,
- * and a datagram that waits for room in its socket.  0, or -1 with ERR. */
+ * nothing of it is between lookup and interface.  What an interface's queue holds may still leave
+ * (port_queues.h), and a datagram that waits for room in its socket.  0, or -1 with ERR. */
 int ocs_route_cache_renew(struct ocs_route_cache *cache, struct ocs_error *err);
 
 #endif

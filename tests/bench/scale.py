@@ -232,6 +232,7 @@ def one_round(clusters, jobs, fills, results, number):
             cluster.empty("CF,R")
     for name, cluster in clusters.items():
         results[name]["RSS MB"].append(cluster.memory())
+        results[name]["heap in use MB"].append(cluster.heap())
         cluster.empty()
 
 
@@ -263,7 +264,7 @@ def run_cycles(make, options, sides, base):
     measures = ("submits/s", "slurmctld CPU ms a submission",
                 "CPU ms of the main cycle for a job it starts", "that cycle ms", "jobs it starts",
                 "jobs that run", "CPU ms of a backfill cycle",
-                "backfill cycle ms", "squeue ms", "RSS MB")
+                "backfill cycle ms", "squeue ms", "RSS MB", "heap in use MB")
     results = {name: {measure: [] for measure in measures} for name in clusters}
     load = []
     for cluster in clusters.values():

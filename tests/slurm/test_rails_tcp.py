@@ -3,6 +3,7 @@
 """TCP jobs on rails: while circuits come and go, connections between all nodes live on, over a circuit where one
 stands and over the management network elsewhere, and no frame meets a port that is being changed."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -213,6 +214,58 @@ def test_streams_outlive_changes(net, bare):
         assert sum(number for (s, _), number in passed.items() if s == server) > 0, passed
     other.end()
     print("60 changes, each p50 %.1f ms, with a switch of %d ms" % (1e3 * statistics.median(took), net.delay_ms))
+
+
+@contextlib.contextmanager
+def narrow(net, nodes, rate):
+    """The ports of NODES send at RATE: what is sent at once waits in their queues."""
+    ports = [(node, "ocs%d" % port) for node in nodes for port in range(net.ports)]
+    for node, port in ports:
+        net.host(node, "tc", "qdisc", "replace", "dev", port, "root", "tbf", "rate", rate, "burst", "1600", "limit", "1000000")
+    try:
+        yield
+    finally:
+        for node, port in ports:
+            net.host(node, "tc", "qdisc", "del", "dev", port, "root", check=False)
+
+
+def test_queues_leave_before_a_change(net, bare):
+    """Ports that are slow have messages of 4096 bytes in their queues nearly all the time: these leave before the
+    circuit is cut."""
+    streams = Streams(net, "pp:2,dp:2,tp:2")
+    streams.flowing()
+    controller = Controller(net, streams.job)
+    with narrow(net, streams.nodes, "8mbit"):
+        before = net.frames()
+        for turn in range(20):
+            said = controller.topo(*(("00", "11")[(turn + rail) % 2] for rail in range(2)))
+            assert said["ok"] and not any("error" in row for row in said["rails"]), said
+            time.sleep(0.05)
+        after = net.frames()
+        spoken = streams.end()
+    assert set(spoken) == set(streams.pairs)
+    assert sum(changed(before, after, "passed").values()) > 100
+    assert changed(before, after, "changing") == changed(before, after, "dark") == {}
+
+
+def test_queue_that_does_not_leave(net, bare):
+    """A port that has to send for longer than ocsd waits keeps its circuit: the change fails, the node's log says why,
+    and once the queue is gone circuits change again."""
+    streams = Streams(net, "pp:2,dp:2,tp:2")
+    streams.flowing()
+    controller, node = Controller(net, streams.job), streams.nodes[0]
+    assert controller.topo("00", "00")["ok"]
+    net.until(lambda: "eth0" not in streams.routes(0)[2], 60, lambda: streams.routes(0))
+    before, patches = net.frames(), lit(net)
+    with narrow(net, [node], "1kbit"):
+        net.until(lambda: "backlog 0b" not in net.host(node, "tc", "-s", "qdisc", "show", "dev", "ocs0"), 20, "a queue")
+        said = controller.topo("11", "11")
+        assert not said["ok"] and said["code"] == 4 and node in said["error"], said
+        assert lit(net) == patches
+    net.until(lambda: controller.topo("11", "11")["ok"], 30, "the node to answer again")
+    spoken = streams.end()
+    assert set(spoken) == set(streams.pairs)
+    assert changed(before, net.frames(), "changing") == changed(before, net.frames(), "dark") == {}
 
 
 def test_rails_check(net, bare):

@@ -31,6 +31,11 @@ test_route_batch_SOURCES = node/test_route_batch.c ../../src/node/route_batch.c
 test_route_batch_CPPFLAGS = $(AM_CPPFLAGS)
 test_route_batch_LDADD = $(UTIL) $(CMOCKA_LIBS)
 
+check_PROGRAMS += test_port_queues
+test_port_queues_SOURCES = node/test_port_queues.c ../../src/node/port_queues.c ../../src/node/route_cache.c
+test_port_queues_CPPFLAGS = $(AM_CPPFLAGS)
+test_port_queues_LDADD = $(UTIL) $(CMOCKA_LIBS)
+
 check_PROGRAMS += test_route_cache
 test_route_cache_SOURCES = node/test_route_cache.c ../../src/node/route_batch.c ../../src/node/route_cache.c
 test_route_cache_CPPFLAGS = $(AM_CPPFLAGS)
