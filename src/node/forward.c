@@ -34,6 +34,7 @@
 #define WATCH_MS 3600000 /* one question of the watcher */
 #define CARRIER_MS 30000
 #define PAUSE_MAX_MS 30000
+#define OWNER_TRIES 60 /* a second apart */
 
 /* The folder that DIR, a job's, lies in; the caller frees it. */
 static char *folder_of(const char *dir)
@@ -254,9 +255,17 @@ void ocs_node_work_unable(const struct ocs_node_work *work, const char *why)
 bool ocs_node_work_current(const struct ocs_node_work *work, long *revision)
 {
 	struct ocs_forward_owner owner;
+	struct ocs_error err;
+	int tries = 0, rc;
 
-	if (ocs_forward_owner_read(work->folder, &owner, NULL) != 1 ||
-	    owner.job != work->request->job || owner.epoch != work->request->epoch)
+	/* no descriptor, say: that passes, and ends no job */
+	while ((rc = ocs_forward_owner_read(work->folder, &owner, &err)) < 0 &&
+	       tries < OWNER_TRIES) {
+		if (!tries++)
+			syslog(LOG_WARNING, "job %lu: %s", work->request->job, err.text);
+		sleep(1);
+	}
+	if (rc != 1 || owner.job != work->request->job || owner.epoch != work->request->epoch)
 		return false;
 	*revision = owner.revision;
 	return true;

@@ -46,7 +46,8 @@ struct json_object *ocs_node_work_ask(const struct ocs_node_work *work,
 				      struct ocs_error *err);
 /* Tells ocsd that this host cannot do its part: the job is taken off its nodes. */
 void ocs_node_work_unable(const struct ocs_node_work *work, const char *why);
-/* Is the job still the one that this host's network is made for?  Sets *REVISION. */
+/* Is the job still the one that this host's network is made for?  Sets *REVISION.  Waits up to a minute while
+ * that cannot be read. */
 bool ocs_node_work_current(const struct ocs_node_work *work, long *revision);
 /* Sleeps, longer each time. */
 void ocs_node_work_rest(int *pause_ms);

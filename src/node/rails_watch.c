@@ -253,6 +253,7 @@ static bool words_follow(struct watch *watch, struct ocs_client *client, int *pa
 	struct ocs_node_work *work = watch->work;
 	bool gone = false, first = true;
 	int64_t revision = 0;
+	long kept;
 	int rc;
 
 	for (;;) {
@@ -276,7 +277,7 @@ static bool words_follow(struct watch *watch, struct ocs_client *client, int *pa
 			if (rc < 0)
 				syslog(LOG_ERR, "job %lu: %s", work->request->job, err.text);
 			json_object_put(word);
-			return rc > 0;
+			return rc > 0 && !ocs_node_work_current(work, &kept);
 		}
 		*pause_ms = PAUSE_MS;
 		rc = ports_drain(watch, &err);
@@ -318,6 +319,13 @@ static bool job_learn(struct ocs_node_work *work)
 	return work->rails;
 }
 
+static void watch_rest(int *pause_ms)
+{
+	if (*pause_ms > PAUSE_MAX_MS)
+		*pause_ms = PAUSE_MAX_MS;
+	ocs_node_work_rest(pause_ms);
+}
+
 /* The work of the process; returns when the job is over.  False: it has to begin anew. */
 static bool routes_watch(struct ocs_node_work *work)
 {
@@ -343,9 +351,7 @@ static bool routes_watch(struct ocs_node_work *work)
 		ocs_client_close(client);
 		if (over)
 			break;
-		if (pause_ms > PAUSE_MAX_MS)
-			pause_ms = PAUSE_MAX_MS;
-		ocs_node_work_rest(&pause_ms);
+		watch_rest(&pause_ms);
 	}
 	watch_close(&watch);
 	return true;
@@ -371,6 +377,6 @@ void ocs_node_rails_watch(struct ocs_node_work *work)
 		if (child > 0 && WIFSIGNALED(status))
 			syslog(LOG_WARNING, "job %lu: the process that changes routes was killed",
 			       work->request->job);
-		ocs_node_work_rest(&pause_ms);
+		watch_rest(&pause_ms);
 	} while (ocs_node_work_current(work, &revision));
 }

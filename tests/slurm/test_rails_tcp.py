@@ -346,6 +346,26 @@ def test_killed_processes(net, bare):
     ended(net, streams.job)
 
 
+def test_watcher_without_descriptors(net, bare):
+    """A process that cannot open its sockets when it begins is begun again, until it can."""
+    streams = Streams(net, "pp:2,dp:2,tp:2")
+    streams.flowing()
+    controller, node = Controller(net, streams.job), streams.nodes[1]
+    assert controller.topo("00", "00")["ok"]
+    net.until(lambda: len(watchers(net, node)) == 2, 10, lambda: watchers(net, node))
+    parent, worker = sorted(watchers(net, node))
+    net.run(["prlimit", "--pid", str(parent), "--nofile=3:4096"])
+    net.run(["kill", "-KILL", str(worker)])
+    net.until(lambda: worker not in watchers(net, node), 20, lambda: watchers(net, node))
+    said = controller.topo("11", "11")
+    assert not said["ok"] and said["code"] == 4 and node in said["error"], said
+    assert parent in watchers(net, node)
+    net.run(["prlimit", "--pid", str(parent), "--nofile=4096:4096"])
+    net.until(lambda: controller.topo("11", "11")["ok"], 30, "the process to begin")
+    streams.end()
+    ended(net, streams.job)
+
+
 def test_ocsd_dies_in_a_change(net, bare):
     """Connections live on; the new one asks nodes and switch, and goes on from whatever stands."""
     streams = Streams(net, "pp:2,dp:2,tp:2")
