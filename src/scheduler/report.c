@@ -22,28 +22,42 @@ static const char *const state_names[] = {
 	[OCS_NODE_DRAINED] = "drained", [OCS_NODE_RESERVED] = "reserved",
 };
 
+/* Adds `"NAME":{"state":...}`. */
+static void state_add(struct ocs_text *text, const char *name, uint8_t state, uint32_t job)
+{
+	struct json_object *key = json_object_new_string(name), *node = json_object_new_object();
+
+	ocs_field_add_text(node, OCS_FIELD_STATE, state_names[state]);
+	if (job)
+		ocs_field_add_number(node, OCS_FIELD_JOB, job);
+	ocs_text_add(text, "%s%s:%s", text->length > 1 ? "," : "",
+		     json_object_to_json_string_ext(key, JSON_C_TO_STRING_PLAIN),
+		     json_object_to_json_string_ext(node, JSON_C_TO_STRING_PLAIN));
+	json_object_put(key);
+	json_object_put(node);
+}
+
+/* All nodes, or those that are not idle, as an object that is text already: as one of json-c a node takes
+ * a kilobyte, and slurmctld would keep this memory.  NULL if it is longer than NODES_LINE_MAX. */
 static struct json_object *states_object(const uint8_t *states, const uint32_t *jobs, bool all)
 {
 	const struct ocs_fabric *fabric = ocs_state.fabric;
-	struct json_object *object = json_object_new_object();
+	struct ocs_text text = { 0 };
+	struct json_object *object;
 
-	for (int i = 0; i < fabric->nnodes; i++) {
-		struct json_object *node;
-
-		if (!all && states[i] == OCS_NODE_IDLE)
-			continue;
-		node = json_object_new_object();
-		ocs_field_add_text(node, OCS_FIELD_STATE, state_names[states[i]]);
-		if (jobs[i])
-			ocs_field_add_number(node, OCS_FIELD_JOB, jobs[i]);
-		json_object_object_add(object, fabric->nodes[i].name, node);
+	ocs_text_put(&text, "{", 1);
+	for (int i = 0; i < fabric->nnodes && text.length < NODES_LINE_MAX; i++)
+		if (all || states[i] != OCS_NODE_IDLE)
+			state_add(&text, fabric->nodes[i].name, states[i], jobs[i]);
+	ocs_text_put(&text, "}", 1);
+	if (text.length > NODES_LINE_MAX) {
+		ocs_text_free(&text);
+		return NULL;
 	}
+	object = json_object_new_object();
+	json_object_set_serializer(object, json_object_userdata_to_json_string,
+				   ocs_text_take(&text), json_object_free_userdata);
 	return object;
-}
-
-static size_t json_length(struct json_object *object)
-{
-	return strlen(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
 }
 
 /* Whether this differs from what was pushed last; remembers it. */
@@ -74,15 +88,11 @@ void ocs_controller_nodes(const uint8_t *states, const uint32_t *jobs)
 		return;
 	/* The long work is done without the lock. */
 	object = states_object(states, jobs, true);
-	if (json_length(object) > NODES_LINE_MAX) {
-		json_object_put(object);
+	if (!object)
 		object = states_object(states, jobs, false);
-		/* ocsd ends the connection at a longer line; pictures do without. */
-		if (json_length(object) > NODES_LINE_MAX) {
-			json_object_put(object);
-			return;
-		}
-	}
+	/* ocsd ends the connection at a longer line; pictures do without. */
+	if (!object)
+		return;
 	line = ocs_request_new(OCS_OP_NODES);
 	json_object_object_add(line, OCS_FIELD_NODES, object);
 	pthread_mutex_lock(&ocs_state.lock);
