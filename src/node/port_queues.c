@@ -187,7 +187,7 @@ static int64_t answer_read(const struct ocs_port_queues *queues)
 }
 
 /* What the queueing discipline of PORT holds. */
-static int64_t queued(struct ocs_port_queues *queues, size_t port, struct ocs_error *err)
+static int64_t queue_bytes_read(struct ocs_port_queues *queues, size_t port, struct ocs_error *err)
 {
 	struct {
 		struct nlmsghdr header;
@@ -214,7 +214,7 @@ static int64_t queued(struct ocs_port_queues *queues, size_t port, struct ocs_er
 }
 
 /* What the NIC has of PORT. */
-static int64_t sending(const struct ocs_port_queues *queues, size_t port)
+static int64_t nic_bytes_read(const struct ocs_port_queues *queues, size_t port)
 {
 	const struct port *p = &queues->ports[port];
 	int64_t bytes = 0;
@@ -226,9 +226,9 @@ static int64_t sending(const struct ocs_port_queues *queues, size_t port)
 
 int64_t ocs_port_queues_held(struct ocs_port_queues *queues, size_t port, struct ocs_error *err)
 {
-	int64_t bytes = queued(queues, port, err);
+	int64_t bytes = queue_bytes_read(queues, port, err);
 
-	return bytes < 0 ? -1 : bytes + sending(queues, port);
+	return bytes < 0 ? -1 : bytes + nic_bytes_read(queues, port);
 }
 
 /* Takes those out of PORTS that have nothing to send. */
@@ -238,7 +238,7 @@ static int ports_look(struct ocs_port_queues *queues, struct ocs_route_cache *ca
 	uint64_t empty = 0;
 
 	for (size_t p = 0; p < queues->count; p++) {
-		int64_t bytes = *ports >> p & 1 ? queued(queues, p, err) : 1;
+		int64_t bytes = *ports >> p & 1 ? queue_bytes_read(queues, p, err) : 1;
 
 		if (bytes < 0)
 			return -1;
@@ -248,7 +248,7 @@ static int ports_look(struct ocs_port_queues *queues, struct ocs_route_cache *ca
 	if (empty && ocs_route_cache_await(cache, err))
 		return -1;
 	for (size_t p = 0; p < queues->count; p++)
-		if (empty >> p & 1 && !sending(queues, p))
+		if (empty >> p & 1 && !nic_bytes_read(queues, p))
 			*ports &= ~(UINT64_C(1) << p);
 	return 0;
 }

@@ -15,6 +15,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -331,7 +332,11 @@ def main():
         return judge.self_test()
     if os.geteuid() or not os.environ.get("OCS_STAGE") or not os.environ.get("OCS_SLURM"):
         parser.error("needs root, and OCS_STAGE and OCS_SLURM set to the installed trees")
-    # its /tmp is empty at first
+    for name in ("OCS_STAGE", "OCS_SLURM"):
+        if os.path.realpath(os.environ[name]).startswith("/tmp/"):
+            parser.error("%s lies in /tmp, of which the cluster has its own, which is empty at first" % name)
+    for number in (signal.SIGINT, signal.SIGTERM):      # in the background a shell lets it ignore SIGINT
+        signal.signal(number, lambda *_: sys.exit(1))   # the cluster stops, too
     folder, begin = tempfile.mkdtemp(prefix="ocs-soak-", dir="/var/tmp"), time.monotonic()
     os.chmod(folder, 0o755)
     cluster, soak = SoakCluster(folder, os.environ["OCS_STAGE"], os.environ["OCS_SLURM"]), None

@@ -46,6 +46,8 @@ static const char description[] = "version: 1\n"
 				  "address: \"unix:/x/{name}\", credentials: /x/c, size: 8}\n"
 				  "  - {name: \"rail-[0-1]\", driver: tl1, "
 				  "address: \"unix:/x/{name}\", credentials: /x/c, size: 8}\n"
+				  "  - {name: \"rg-0\", driver: tl1, "
+				  "address: \"unix:/x/{name}\", credentials: /x/c, size: 16}\n"
 				  "fabrics:\n"
 				  "  - name: pod\n"
 				  "    kind: torus\n"
@@ -67,7 +69,16 @@ static const char description[] = "version: 1\n"
 				  "    partitions: [rails]\n"
 				  "    nodes: r[0-3]\n"
 				  "    rails: 2\n"
-				  "    ports: {switch: \"rail-{interface}\", port: server+1}\n";
+				  "    ports: {switch: \"rail-{interface}\", port: server+1}\n"
+				  "  - name: moe\n"
+				  "    kind: region\n"
+				  "    partitions: [moe]\n"
+				  "    nodes: g[0-3]\n"
+				  "    region_servers: 4\n"
+				  "    degree: 3\n"
+				  "    packet_nics: 1\n"
+				  "    ports: {switch: \"rg-{region}\", "
+				  "port: server * degree + interface + 1}\n";
 
 /* ---- switches that obey ---- */
 

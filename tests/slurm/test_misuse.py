@@ -129,6 +129,8 @@ def test_foreign_patch_under_a_running_job(pod):
         restarted = pod.running(job, 90)
         assert restarted["NodeList"] != fields["NodeList"]
         assert not broken_edges(pod.placement(job), pod.patches(), size(pod))
+        said = pod.out(["ocsctl", "resume", "port", "ocs-x-0-0:%d" % foreign[1], "--fabric", pod.yaml])
+        assert "stays out of service: a patch that is not ours is on it" in said, said
     finally:
         pod.emulator("unpatch", foreign[0], str(foreign[1]))
     pod.cancel_all()

@@ -44,6 +44,24 @@ static void add_reason(struct json_object *request, const char *reason, bool nee
 	ocs_field_add_text(request, OCS_FIELD_REASON, reason ? reason : text);
 }
 
+/* What became of NAME, by REPLY. */
+static void drain_print(const char *op, const char *kind, const char *name,
+			struct json_object *reply)
+{
+	const char *tested = ocs_ctl_string(reply, OCS_FIELD_TESTED, "");
+	const char *kept_out = ocs_ctl_string(reply, OCS_FIELD_REASON, "");
+
+	if (*tested)
+		printf("self-test: %s\n", tested);
+	if (!strcmp(op, OCS_OP_RESUME) && *kept_out)
+		printf("%s %s is resumed, but stays out of service: %s\n", kind, name, kept_out);
+	else
+		printf("%s %s is %s\n", kind, name,
+		       !strcmp(op, OCS_OP_RESUME) ? "in service" :
+		       !strcmp(op, OCS_OP_FAIL)	  ? "out of service, as failed" :
+						    "drained");
+}
+
 int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	static const char *const kinds[] = { "cube", "node", "port", "switch", "xpu", NULL };
@@ -83,12 +101,7 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 		ocs_field_add_bool(reply, OCS_FIELD_DRAINED, strcmp(op, OCS_OP_RESUME) != 0);
 		ocs_ctl_print_reply(reply);
 	} else {
-		if (*ocs_ctl_string(reply, OCS_FIELD_TESTED, ""))
-			printf("self-test: %s\n", ocs_ctl_string(reply, OCS_FIELD_TESTED, ""));
-		printf("%s %s is %s\n", kind, name,
-		       !strcmp(op, OCS_OP_RESUME) ? "in service" :
-		       !strcmp(op, OCS_OP_FAIL)	  ? "out of service, as failed" :
-						    "drained");
+		drain_print(op, kind, name, reply);
 	}
 	json_object_put(reply);
 	return 0;

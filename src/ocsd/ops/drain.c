@@ -187,16 +187,29 @@ static void resume_tested(struct ocsd *d, struct ocsd_client *client, int64_t id
 	ocsd_reply_later(d, &wait->reply, &test_kind, client, id);
 }
 
+/* What else keeps the port out of service, or NULL. */
+static const char *port_kept_out(const struct ocsd *d, struct ocs_port port)
+{
+	const struct ocsd_switch *sw = &d->switches[port.sw];
+
+	return sw->ports[port.port].foreign ? "a patch that is not ours is on it" :
+	       sw->status.drained	    ? "its switch is drained" :
+	       sw->status.state != OCSD_UP  ? "its switch does not work" :
+					      NULL;
+}
+
 void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		    struct json_object *request)
 {
-	const char *kind, *name;
+	const char *kind, *name, *kept_out;
+	struct json_object *answer = NULL;
 	struct ocs_port port;
+	bool is_port;
 
 	if (read_target(d, client, id, request, true, &kind, &name))
 		return;
-	if (strcmp(kind, "port") == 0 && ocsd_port_parse(d, name, &port) == 0 &&
-	    ocsd_selftest_needed(d, &d->switches[port.sw], port.port)) {
+	is_port = strcmp(kind, "port") == 0 && ocsd_port_parse(d, name, &port) == 0;
+	if (is_port && ocsd_selftest_needed(d, &d->switches[port.sw], port.port)) {
 		resume_tested(d, client, id, port);
 		return;
 	}
@@ -210,5 +223,10 @@ void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
 						    .after = reason });
 		ocsd_resume(d, kind, name, *ocsd_client_who(client));
 	}
-	ocsd_reply(client, id, NULL);
+	kept_out = is_port ? port_kept_out(d, port) : NULL;
+	if (kept_out) {
+		answer = json_object_new_object();
+		ocs_field_add_text(answer, OCS_FIELD_REASON, kept_out);
+	}
+	ocsd_reply(client, id, answer);
 }

@@ -389,6 +389,14 @@ c0      c1
     check(code == 0, "drain a port", out + err)
     check(world.json("resume", "port", "ocs-x-0-0:1").get("drained") is False,
           "resume --json")
+    code, out, err = world.ctl("resume", "port", "ocs-y-0-0:1")
+    check(code == 0 and out == "port ocs-y-0-0:1 is in service\n", "resume what is not drained", out + err)
+    world.ctl("drain", "switch", "ocs-y-0-0", "--reason", "fibres")
+    code, out, err = world.ctl("resume", "port", "ocs-y-0-0:1")
+    check(code == 0 and out == "port ocs-y-0-0:1 is resumed, but stays out of service: its switch is drained\n",
+          "a port of a drained switch", out + err)
+    check(world.json("resume", "port", "ocs-y-0-0:1").get("reason") == "its switch is drained", "in JSON, too")
+    world.ctl("resume", "switch", "ocs-y-0-0")
     code, out, err = world.ctl("drain", "switch", "nowhere")
     check(code in (1, 2) and "nowhere" in err, "an unknown switch", out + err)
     check(world.json("reconcile").get("drift") == [], "reconcile: nothing drifted")
