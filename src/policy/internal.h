@@ -59,28 +59,28 @@ struct ocs_policy {
 
 /* The dimensions of SHAPE that are longer than 1, in their order.  Returns how many. */
 int ocs_policy_dims(const struct ocs_shape *shape, int dims[OCS_SHAPE_DIMS]);
-/* The boxes of SHAPE by the published rules (policy_fold.c). */
+/* The boxes of SHAPE by the published rules (folding.c). */
 void ocs_policy_boxes(struct ocs_policy *policy, struct ocs_policy_shape *entry);
 void ocs_policy_boxes_free(struct ocs_policy_shape *entry);
-/* First fit of the boxes (policy_box.c).  NULL: none fits now. */
+/* First fit of the boxes (box.c).  NULL: none fits now. */
 struct ocs_placement *ocs_policy_box_place(struct ocs_policy *policy,
 					   const struct ocs_policy_shape *entry,
 					   const struct ocs_occupancy *occupancy);
-/* Pieces anywhere, as the published program takes them (policy_count.c). */
+/* Pieces anywhere, as the published program takes them (count.c). */
 struct ocs_placement *ocs_policy_loose_place(struct ocs_policy *policy,
 					     const struct ocs_shape *shape,
 					     const struct ocs_occupancy *occupancy);
 /* Any XPUs, in the order of their nodes. */
 struct ocs_placement *ocs_policy_any_place(struct ocs_policy *policy, const struct ocs_shape *shape,
 					   const struct ocs_occupancy *occupancy);
-/* Best effort (policy_effort.c): what the empty section takes, and a placement that may
+/* Best effort (best_effort.c): what the empty section takes, and a placement that may
  * leave routes in POLICY. */
 void ocs_policy_effort_learn(struct ocs_policy *policy, struct ocs_policy_shape *entry);
 struct ocs_placement *ocs_policy_effort_place(struct ocs_policy *policy,
 					      const struct ocs_policy_shape *entry,
 					      const struct ocs_occupancy *occupancy);
 /* Any XPUs, where best finds room once all that it was asked for before and that still runs
- * is laid anew (policy_scratch.c). */
+ * is laid anew (scratch.c). */
 struct ocs_policy_scratch;
 struct ocs_placement *ocs_policy_scratch_place(struct ocs_policy *policy,
 					       const struct ocs_policy_shape *entry,

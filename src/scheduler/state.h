@@ -141,7 +141,7 @@ void ocs_allocation_hold(int node, bool on);
  * *INDEXES. */
 int ocs_allocation_nodes(const char *nodes, int **indexes);
 
-/* forgotten.c */
+/* lost_jobs.c */
 void ocs_forgotten_add(uint32_t job, const char *nodes);
 void ocs_forgotten_clear_all(void);
 
@@ -169,7 +169,7 @@ void ocs_waiting_clear_all(void);
 struct ocs_failure *ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool again,
 				    const char *text);
 
-/* near.c: notes that JOB's shape does not fit OCCUPANCY, unless that is known; forgets what
+/* nearest_shape.c: notes that JOB's shape does not fit OCCUPANCY, unless that is known; forgets what
  * was found for JOB; forgets all questions. */
 void ocs_near_ask(uint32_t job, const struct ocs_shape *shape,
 		  const struct ocs_occupancy *occupancy);

@@ -32,7 +32,7 @@ void ocs_site_looked(struct ocs_site *site, const char *format, ...)
  * beside it.  0, also with findings; -1 with ERR if a file cannot be read. */
 int ocs_site_compare(struct ocs_site *site, const char *path, struct ocs_error *err);
 
-/* site_files.c: plugstack.conf and the secrets of ocsd; CONF is the path of slurm.conf.  Part of
+/* config_check_files.c: plugstack.conf and the secrets of ocsd; CONF is the path of slurm.conf.  Part of
  * ocs_site_compare. */
 void ocs_site_compare_files(struct ocs_site *site, const char *conf);
 

@@ -65,7 +65,7 @@ void ocs_select_call_reason(const char *format, ...) __attribute__((format(print
 /* Runs TEST for a job that asks something of the fabric: the fewest and cheapest are preempted. */
 int ocs_select_test_preempting(const struct ocs_select_test *test);
 
-/* future.c: when nodes become idle (job read lock). */
+/* availability.c: when nodes become idle (job read lock). */
 
 struct ocs_select_future;
 
@@ -78,7 +78,7 @@ int ocs_select_future_moments(const struct ocs_select_future *future);
 /* Those that are idle from MOMENT on. */
 void ocs_select_future_nodes(const struct ocs_select_future *future, int moment, bitstr_t *nodes);
 
-/* steer.c: which nodes jobs without a shape get (job and node write locks). */
+/* node_weights.c: which nodes jobs without a shape get (job and node write locks). */
 
 /* Changes the scheduling weights of the nodes of EVALUATION, a topology_eval_t, so that whole
  * cubes stay whole (see ocs.yaml, keep_cubes_whole), */
@@ -86,7 +86,7 @@ void ocs_select_steer(void *evaluation);
 /* and gives them back those that they had. */
 void ocs_select_steer_undo(void);
 
-/* promise.c: nodes promised to jobs for which others were preempted (job write lock). */
+/* preemption_hold.c: nodes promised to jobs for which others were preempted (job write lock). */
 
 void ocs_select_promise_make(job_record_t *job, bitstr_t *nodes, list_t *victims);
 /* JOB 0: all of them. */
@@ -108,7 +108,7 @@ list_t *ocs_select_spare_jobs(list_t *preemptable);
 /* Takes the nodes of such jobs from NODES. */
 void ocs_select_spare_nodes(bitstr_t *nodes);
 
-/* publish.c: what a started job carries. */
+/* job_record.c: what a started job carries. */
 
 void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocation *made);
 /* The circuits that were planned for JOB are there: CIRCUITS of them. */
@@ -131,7 +131,7 @@ uint64_t ocs_select_epoch(job_record_t *job);
 /* Makes running and completing jobs known again, and holds those that were (job write lock). */
 void ocs_select_restore_all(void);
 
-/* accept.c */
+/* config_guard.c */
 
 /* Takes the ocs.yaml that was read, unless it was changed under running jobs: then ends
  * the process or goes back to the one before, as ocs.yaml(5) says (job write lock). */
@@ -184,7 +184,7 @@ bool ocs_select_lost_any(void);
  * which forgets them (job write lock). */
 void ocs_select_lost_requeue(void);
 
-/* keeper.c: the thread that works under slurmctld's locks. */
+/* background_thread.c: the thread that works under slurmctld's locks. */
 
 void ocs_select_keeper_start(void);
 void ocs_select_keeper_stop(void);

@@ -128,8 +128,25 @@ def readme():
     result("and commands of ocsctl that exist", {name for name in named if name not in commands})
 
 
+def comments():
+    """A comment of a C file sends nobody to a file that is called something else by now."""
+    named, there = {}, {"ocs_config.h", "nccl_symbols.h", "spank.h", "nccl.h", "mpi.h"}    # made by a build, or of others
+    for top in ("src", "tests", "examples", "doc"):
+        for where, _, files in os.walk(os.path.join(SOURCE, top)):
+            there.update(files)
+            for name in files:
+                if name.endswith((".c", ".h")):
+                    path = os.path.relpath(os.path.join(where, name), SOURCE)
+                    for comment in re.findall(r"/\*.*?\*/", read(path), re.S):
+                        for other in re.findall(r"(?<![\w<.%/-])(?:[\w-]+/)*([\w-]+\.[ch])\b", comment):
+                            named.setdefault(other, path)
+    assert len(named) > 20
+    result("files that comments name", {"%s: %s" % (path, other) for other, path in named.items() if other not in there})
+
+
 release()
 environment()
+comments()
 installed()
 shipped()
 pictures()
