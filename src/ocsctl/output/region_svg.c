@@ -14,7 +14,9 @@
 
 #define CELL 24
 #define MARGIN 40
-#define NUMBERS 64 /* servers, above which cells have no numbers */
+#define NUMBERS 64 /* servers, above which cells have no numbers, and every eighth row and column */
+#define WIDE 280   /* of a picture, at least: its title */
+#define TITLE 22   /* of a map, above its cells: between them are the numbers of the columns */
 
 /* With the upper left corner of all cells at X0, Y0. */
 static void cell_draw(struct ocs_text *text, int x0, int y0, int i, int j, double share,
@@ -32,6 +34,17 @@ static void cell_draw(struct ocs_text *text, int x0, int y0, int i, int j, doubl
 			     y + CELL * 2 / 3, circuits);
 }
 
+/* The servers beside and above N by N cells. */
+static void servers_draw(struct ocs_text *text, int x0, int y0, int n)
+{
+	for (int i = 0; i < n; i += n <= NUMBERS ? 1 : 8) {
+		ocs_text_add(text, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%d</text>\n",
+			     x0 - 6, y0 + i * CELL + CELL * 2 / 3, i);
+		ocs_text_add(text, "<text x=\"%d\" y=\"%d\">%d</text>\n", x0 + i * CELL + CELL / 2,
+			     y0 - 6, i);
+	}
+}
+
 char *ocs_ctl_region_svg(const struct ocs_moe_demand *demand,
 			 const struct ocs_moe_circuits *circuits)
 {
@@ -46,7 +59,9 @@ char *ocs_ctl_region_svg(const struct ocs_moe_demand *demand,
 		     "font-family=\"sans-serif\" font-size=\"12\" text-anchor=\"middle\">\n"
 		     "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
 		     "<text x=\"%d\" y=\"%d\">sent from (row) to (column), and circuits</text>\n",
-		     size, size, size / 2, MARGIN / 2);
+		     size > WIDE ? size : WIDE, size, (size > WIDE ? size : WIDE) / 2,
+		     MARGIN / 2 - 2);
+	servers_draw(&text, MARGIN, MARGIN, n);
 	for (int i = 0; i < n; i++)
 		for (int j = 0; j < n; j++)
 			cell_draw(&text, MARGIN, MARGIN, i, j,
@@ -68,9 +83,10 @@ static void map_draw(struct ocs_text *text, int x, int y, const char *title,
 
 		most = value > most ? value : most;
 	}
-	ocs_text_add(text, "<text x=\"%d\" y=\"%d\">", x + n * CELL / 2, y - 6);
+	ocs_text_add(text, "<text x=\"%d\" y=\"%d\">", x + n * CELL / 2, y - TITLE);
 	ocs_text_xml(text, title);
 	ocs_text_add(text, "</text>\n");
+	servers_draw(text, x, y, n);
 	for (int i = 0; i < n; i++) {
 		for (int j = 0; j < n; j++) {
 			double value =
@@ -92,7 +108,7 @@ char *ocs_region_picture_svg(const struct ocs_region_picture *pictures, int n)
 		int panels = 1 + (pictures[k].demand != NULL) + (pictures[k].achieved != NULL);
 
 		wide = panels * (size + MARGIN) > wide ? panels * (size + MARGIN) : wide;
-		high += size + 2 * MARGIN;
+		high += size + TITLE + 2 * MARGIN;
 	}
 	ocs_text_add(&text,
 		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
@@ -109,7 +125,7 @@ char *ocs_region_picture_svg(const struct ocs_region_picture *pictures, int n)
 			ocs_text_xml(&text, p->caption);
 			ocs_text_add(&text, "</text>\n");
 		}
-		y += MARGIN / 2;
+		y += MARGIN / 2 + TITLE;
 		if (p->demand) {
 			map_draw(&text, x, y, "demand", p->demand, p->circuits);
 			x += step;

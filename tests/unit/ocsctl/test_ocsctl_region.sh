@@ -35,7 +35,8 @@ import re, sys, xml.dom.minidom
 text = open(sys.argv[1]).read()
 xml.dom.minidom.parseString(text)
 cells = re.findall(r"<rect x=.*?/>", text)
-sys.exit(not (len(cells) == 36 and sum("stroke" in c for c in cells) == 12 and
+numbers = [int(n) for n in re.findall(r"<text [^>]*>(\d+)</text>", text)]
+sys.exit(not (len(cells) == 36 and numbers[:12] == [n for n in range(6) for _ in "rc"] and sum("stroke" in c for c in cells) == 12 and
               sum("rgb(80,80,255)" in c for c in cells) == 12))' "$work/ring.svg"
 result $? "a cell a pair, a frame for each circuit, the darkest where most is sent"
 
