@@ -24,7 +24,7 @@ struct choice {
 	const int *required;
 	int nrequired;
 	int count;
-	bool ignore_holds;
+	bool ignore_holds, ignore_faults;
 	bool noted; /* what else might fit is being looked for */
 };
 
@@ -52,7 +52,7 @@ static void occupancy_fill(const struct choice *choice)
 		if (node_free(choice, node))
 			ocs_occupancy_node_set(occupancy, ocs_state.fabric, node, true);
 	}
-	if (choice->mode != OCS_TEST_ONLY)
+	if (choice->mode != OCS_TEST_ONLY && !choice->ignore_faults)
 		ocs_faults_apply(occupancy);
 }
 
@@ -173,8 +173,23 @@ static struct ocs_placement *place_again(const struct choice *choice)
 	return placement;
 }
 
+/* Whether there would be room but for what has failed or is drained. */
+static bool faults_hinder(struct choice *choice)
+{
+	struct ocs_placement *placement;
+	bool room;
+
+	choice->ignore_faults = true;
+	occupancy_fill(choice);
+	choice->ignore_faults = false;
+	placement = shape_place(choice, NULL);
+	room = placement;
+	ocs_placement_destroy(placement);
+	return room;
+}
+
 /* Whether the placement fails for faults alone, or for allocations that are still
- * being torn down; completes the reason. */
+ * being torn down; completes the reason.  Faults are no part of it where there is no room anyway. */
 static void refusal_explain(struct choice *choice, bool *nodes_help, struct ocs_error *err)
 {
 	struct ocs_placement *placement;
@@ -202,8 +217,9 @@ static void refusal_explain(struct choice *choice, bool *nodes_help, struct ocs_
 		placement = shape_place(choice, NULL);
 		*nodes_help = placement;
 		ocs_placement_destroy(placement);
-		snprintf(err->text + strlen(err->text), OCS_ERROR_TEXT - strlen(err->text), " (%s)",
-			 faults);
+		if (!*nodes_help || faults_hinder(choice))
+			snprintf(err->text + strlen(err->text), OCS_ERROR_TEXT - strlen(err->text),
+				 " (%s)", faults);
 	}
 	free(faults);
 }

@@ -150,6 +150,44 @@ static void test_faults(void **state)
 	assert_int_equal(chosen[0], ocs_controller_node("n16"));
 }
 
+/* With so many of the 32 nodes of cubes idle, from the first on: whether faults are in the reason. */
+static bool faults_told(const char *shape, int idle)
+{
+	struct ocs_controller_request request = ask(1, "tpu", shape);
+	uint64_t usable[2] = { (UINT64_C(1) << idle) - 1 };
+	struct ocs_error err;
+	int chosen[38];
+	bool help;
+
+	assert_int_equal(ocs_controller_choose(&request, OCS_WILL_RUN, usable, NULL, 0, 0, 0,
+					       chosen, &help, &err),
+			 -1);
+	assert_int_equal(err.code, OCS_NOT_NOW);
+	assert_true(help);
+	return strstr(err.text, "ocs-x-1-2");
+}
+
+static bool is_port_drained(void)
+{
+	struct ocs_controller_request request = ask(1, "tpu", "shape=4x4x8");
+	int chosen[38];
+	struct ocs_error err;
+	bool help;
+
+	return choose(&request, OCS_WILL_RUN, chosen, &help, &err) < 0;
+}
+
+/* A job waits for nodes: that a port is drained as well is no news for it, unless it hinders. */
+static void test_faults_that_do_not_hinder(void **state)
+{
+	(void)state;
+	peer_say(
+		"{\"event\":\"drain\",\"kind\":\"port\",\"name\":\"ocs-x-1-2:1\",\"reason\":\"dust\",\"drained\":true}");
+	until(is_port_drained);
+	assert_false(faults_told("shape=4x4x4", 12));
+	assert_true(faults_told("shape=4x4x4", 16));
+}
+
 static bool failure_there(void)
 {
 	return ocs_controller_failures();
@@ -516,6 +554,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_begin_refuses_taken_nodes, start_joined,
 						finish),
 		cmocka_unit_test_setup_teardown(test_faults, start_joined, finish),
+		cmocka_unit_test_setup_teardown(test_faults_that_do_not_hinder, start_joined,
+						finish),
 		cmocka_unit_test_setup_teardown(test_job_failed, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_job_failed_at_a_port, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_other_description, start_joined, finish),
