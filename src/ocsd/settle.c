@@ -27,9 +27,12 @@
 
 int ocsd_listen(struct ocsd *d, struct ocs_error *err)
 {
-	if (ocsd_server_listen(d, err))
+	if (d->config->ocsd.metrics && ocsd_metrics_listen(d, d->config->ocsd.metrics, err))
 		return -1;
-	return d->config->ocsd.metrics ? ocsd_metrics_listen(d, d->config->ocsd.metrics, err) : 0;
+	if (!ocsd_server_listen(d, err))
+		return 0;
+	ocsd_metrics_close(d);
+	return -1;
 }
 
 static void become_ready(struct ocsd *d)

@@ -11,7 +11,7 @@
  * and batches out. */
 void ocsd_settle(struct ocsd *d);
 
-/* Opens the sockets for clients and for metrics.  0, or -1 with ERR. */
+/* Opens the sockets for metrics and for clients, the local one last.  0, or -1 with ERR. */
 int ocsd_listen(struct ocsd *d, struct ocs_error *err);
 
 #endif

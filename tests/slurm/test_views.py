@@ -2,6 +2,7 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """What users and administrators see."""
 
+import json
 import os
 import shutil
 
@@ -70,7 +71,7 @@ def test_a_user_sees_only_own_jobs(pod):
     job = pod.sbatch("--shape=2x2x2")
     pod.running(job)
     done = pod.run(["ocsctl", "show", "job", "--json", "--fabric", pod.yaml], user="nobody")
-    assert str(job) not in done.stdout
+    assert job not in [one["job"] for one in json.loads(done.stdout)["jobs"]]
     done = pod.run(["ocsctl", "release", str(job), "--fabric", pod.yaml], user="nobody",
                    check=False)
     assert done.returncode != 0

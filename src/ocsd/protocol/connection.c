@@ -560,11 +560,10 @@ int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
 		if (!d->server.auth)
 			return -1;
 	}
-	if (listen_on(d, 0, d->socket, local ? on_local : on_remote, err))
-		return -1;
+	/* whoever waits for the local one finds the other */
 	if (remote && strcmp(remote, d->socket) != 0 && listen_on(d, 1, remote, on_remote, err))
 		return -1;
-	return 0;
+	return listen_on(d, 0, d->socket, local ? on_local : on_remote, err);
 }
 
 void ocsd_server_close(struct ocsd *d)
