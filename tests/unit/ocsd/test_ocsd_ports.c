@@ -352,8 +352,7 @@ static void dark_and_drained(void **state)
 	/* The light comes in again, and is lost behind the port. */
 	rig_emulate(rig, "port t-z-0-0 1 lossy 70");
 	goes_dark(events, "drained before: dust");
-	for (int port = 3; port <= 4; port++)
-		rig_emulate(rig, "port t-z-0-0 %d lossy 70", 16 + port);
+	rig_emulate(rig, "port t-z-0-0 %d lossy 70", 16 + 4); /* where that of port 1 goes */
 	rig_emulate(rig, "port t-z-0-0 1 good");
 	drained(events, "t-z-0-0:1", "dust");
 	goes_dark(events, "its light does not come out");
