@@ -97,17 +97,22 @@ void ocs_catalogue_scratch_lights_return(struct ocs_catalogue_scratch *s,
 	b->folding_room = cat->nfoldings;
 }
 
+/* The arrays of a batch, which are lent and returned together: where room is spare, the array, its items
+ * and its room. */
+#define BATCH_ARRAYS(X)                                                               \
+	X(s->candidates, cat->candidates, cat->ncandidates, b->candidate_room);       \
+	X(s->gates, cat->gates, cat->ngates, b->gate_room);                           \
+	X(s->uses, cat->uses, cat->nuses, b->use_room);                               \
+	X(s->pieces, cat->pieces, cat->npieces, b->piece_room);                       \
+	X(s->classes, cat->classes, cat->nclasses, b->class_room);                    \
+	X(s->words, cat->words, cat->nclasses * b->pieces.piece_words, b->word_room); \
+	X(s->mirrors, b->mirrors.class, 0, b->mirrors.room);
+
 void ocs_catalogue_scratch_batch_lend(struct ocs_catalogue_scratch *s, struct ocs_catalogue_rest *b)
 {
 	struct ocs_catalogue *cat = b->cat;
 
-	LEND(s->candidates, cat->candidates, cat->ncandidates, b->candidate_room);
-	LEND(s->gates, cat->gates, cat->ngates, b->gate_room);
-	LEND(s->uses, cat->uses, cat->nuses, b->use_room);
-	LEND(s->pieces, cat->pieces, cat->npieces, b->piece_room);
-	LEND(s->classes, cat->classes, cat->nclasses, b->class_room);
-	LEND(s->words, cat->words, cat->nclasses * b->pieces.piece_words, b->word_room);
-	LEND(s->mirrors, b->mirrors.class, 0, b->mirrors.room);
+	BATCH_ARRAYS(LEND)
 }
 
 void ocs_catalogue_scratch_batch_return(struct ocs_catalogue_scratch *s,
@@ -115,11 +120,5 @@ void ocs_catalogue_scratch_batch_return(struct ocs_catalogue_scratch *s,
 {
 	struct ocs_catalogue *cat = b->cat;
 
-	RETURN(s->candidates, cat->candidates, cat->ncandidates, b->candidate_room);
-	RETURN(s->gates, cat->gates, cat->ngates, b->gate_room);
-	RETURN(s->uses, cat->uses, cat->nuses, b->use_room);
-	RETURN(s->pieces, cat->pieces, cat->npieces, b->piece_room);
-	RETURN(s->classes, cat->classes, cat->nclasses, b->class_room);
-	RETURN(s->words, cat->words, cat->nclasses * b->pieces.piece_words, b->word_room);
-	RETURN(s->mirrors, b->mirrors.class, 0, b->mirrors.room);
+	BATCH_ARRAYS(RETURN)
 }
