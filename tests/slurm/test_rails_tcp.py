@@ -262,6 +262,13 @@ def test_queue_that_does_not_leave(net, bare):
         said = controller.topo("11", "11")
         assert not said["ok"] and said["code"] == 4 and node in said["error"], said
         assert lit(net) == patches
+        # nor does a new process, which does not know what the one before waited for, let it go
+        worker = max(watchers(net, node))
+        net.run(["kill", "-KILL", str(worker)])
+        net.until(lambda: len(watchers(net, node)) == 2 and worker not in watchers(net, node), 20, lambda: watchers(net, node))
+        said = controller.topo("11", "11")
+        assert not said["ok"] and said["code"] == 4 and node in said["error"], said
+        assert lit(net) == patches
     net.until(lambda: controller.topo("11", "11")["ok"], 30, "the node to answer again")
     spoken = streams.end()
     assert set(spoken) == set(streams.pairs)
