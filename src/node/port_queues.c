@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <linux/gen_stats.h>
 #include <linux/pkt_sched.h>
-#include <linux/rtnetlink.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "src/node/route_cache.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
+#include "src/util/rtnetlink.h"
 #include "src/util/text.h"
 
 #define DEVICES "/sys/class/net"
@@ -94,15 +94,13 @@ struct ocs_port_queues *ocs_port_queues_create(const char *const *names,
 					       const unsigned int *indices, size_t count,
 					       struct ocs_error *err)
 {
-	struct timeval limit = { .tv_sec = 5 };
 	struct ocs_port_queues *queues;
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int fd = ocs_rtnetlink_open();
 
 	if (fd < 0) {
 		ocs_error_set(err, OCS_ERROR, "no netlink socket: %s", strerror(errno));
 		return NULL;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	queues = ocs_calloc(1, sizeof(*queues) + count * sizeof(queues->ports[0]));
 	queues->fd = fd;
 	queues->count = count;

@@ -5,7 +5,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "src/util/error.h"
+#include "src/util/rtnetlink.h"
 #include "src/util/text.h"
 
 #define ROUTE_MAX 4096 /* bytes of one route, with all its devices */
@@ -39,14 +39,12 @@ struct ocs_route_batch *ocs_route_batch_create(uint32_t table, uint8_t protocol,
 					       struct ocs_error *err)
 {
 	struct ocs_route_batch *batch;
-	struct timeval limit = { .tv_sec = 5 };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int fd = ocs_rtnetlink_open();
 
 	if (fd < 0) {
 		ocs_error_set(err, OCS_ERROR, "no netlink socket: %s", strerror(errno));
 		return NULL;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	batch = ocs_calloc(1, sizeof(*batch));
 	batch->fd = fd;
 	batch->table = table;
@@ -65,24 +63,10 @@ void ocs_route_batch_destroy(struct ocs_route_batch *batch)
 	free(batch);
 }
 
-static struct rtattr *attribute_add(struct message *message, int type, const void *data,
-				    size_t length)
-{
-	struct rtattr *at =
-		(struct rtattr *)((char *)message + NLMSG_ALIGN(message->header.nlmsg_len));
-
-	at->rta_type = (unsigned short)type;
-	at->rta_len = (unsigned short)RTA_LENGTH(length);
-	if (length)
-		memcpy(RTA_DATA(at), data, length);
-	message->header.nlmsg_len = NLMSG_ALIGN(message->header.nlmsg_len) + RTA_ALIGN(at->rta_len);
-	return at;
-}
-
 /* Several next hops, each without a gateway. */
 static void hops_add(struct message *message, const unsigned int *devices, size_t count)
 {
-	struct rtattr *list = attribute_add(message, RTA_MULTIPATH, NULL, 0);
+	struct rtattr *list = ocs_rtnetlink_add(&message->header, RTA_MULTIPATH, NULL, 0);
 
 	for (size_t i = 0; i < count; i++) {
 		struct rtnexthop *hop =
@@ -93,8 +77,7 @@ static void hops_add(struct message *message, const unsigned int *devices, size_
 		hop->rtnh_ifindex = (int)devices[i];
 		message->header.nlmsg_len += (unsigned int)sizeof(*hop);
 	}
-	list->rta_len =
-		(unsigned short)((char *)message + message->header.nlmsg_len - (char *)list);
+	ocs_rtnetlink_close_list(&message->header, list);
 }
 
 void ocs_route_batch_add(struct ocs_route_batch *batch, uint32_t destination,
@@ -113,13 +96,13 @@ void ocs_route_batch_add(struct ocs_route_batch *batch, uint32_t destination,
 	message.route.rtm_protocol = batch->protocol;
 	message.route.rtm_scope = gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
 	message.route.rtm_type = RTN_UNICAST;
-	attribute_add(&message, RTA_DST, &destination, sizeof(destination));
-	attribute_add(&message, RTA_TABLE, &batch->table, sizeof(batch->table));
-	attribute_add(&message, RTA_PREFSRC, &batch->source, sizeof(batch->source));
+	ocs_rtnetlink_add(&message.header, RTA_DST, &destination, sizeof(destination));
+	ocs_rtnetlink_add(&message.header, RTA_TABLE, &batch->table, sizeof(batch->table));
+	ocs_rtnetlink_add(&message.header, RTA_PREFSRC, &batch->source, sizeof(batch->source));
 	if (gateway)
-		attribute_add(&message, RTA_GATEWAY, &gateway, sizeof(gateway));
+		ocs_rtnetlink_add(&message.header, RTA_GATEWAY, &gateway, sizeof(gateway));
 	if (count == 1)
-		attribute_add(&message, RTA_OIF, devices, sizeof(*devices));
+		ocs_rtnetlink_add(&message.header, RTA_OIF, devices, sizeof(*devices));
 	else
 		hops_add(&message, devices, count);
 	ocs_text_put(&batch->text, (const char *)&message, NLMSG_ALIGN(message.header.nlmsg_len));

@@ -7,11 +7,12 @@
 #include <errno.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
-#include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "src/util/rtnetlink.h"
 
 int ocs_bpf_call(int command, union bpf_attr *attr)
 {
@@ -50,20 +51,6 @@ struct filter_request {
 	char attributes[128];
 };
 
-static struct rtattr *attribute_add(struct filter_request *request, int type, const void *data,
-				    size_t length)
-{
-	struct rtattr *at =
-		(struct rtattr *)((char *)request + NLMSG_ALIGN(request->header.nlmsg_len));
-
-	at->rta_type = (unsigned short)type;
-	at->rta_len = (unsigned short)RTA_LENGTH(length);
-	if (length)
-		memcpy(RTA_DATA(at), data, length);
-	request->header.nlmsg_len = NLMSG_ALIGN(request->header.nlmsg_len) + RTA_ALIGN(at->rta_len);
-	return at;
-}
-
 /* Sends REQUEST: 0, or an errno. */
 static int request_send(const struct filter_request *request)
 {
@@ -72,7 +59,7 @@ static int request_send(const struct filter_request *request)
 		struct nlmsgerr error;
 		char more[512];
 	} reply;
-	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), rc = 0;
+	int sock = ocs_rtnetlink_open(), rc = 0;
 	ssize_t got;
 
 	if (sock < 0)
@@ -108,12 +95,11 @@ int ocs_bpf_filter_attach(const struct ocs_bpf_filter *filter, unsigned int ifin
 	request.tc.tcm_handle = 1;
 	request.tc.tcm_info =
 		TC_H_MAKE((uint32_t)filter->preference << 16, htons(filter->protocol));
-	attribute_add(&request, TCA_KIND, "bpf", 4);
-	options = attribute_add(&request, TCA_OPTIONS, NULL, 0);
-	attribute_add(&request, TCA_BPF_FD, &fd, sizeof(fd));
-	attribute_add(&request, TCA_BPF_NAME, filter->name, strlen(filter->name) + 1);
-	attribute_add(&request, TCA_BPF_FLAGS, &flags, sizeof(flags));
-	options->rta_len =
-		(unsigned short)((char *)&request + request.header.nlmsg_len - (char *)options);
+	ocs_rtnetlink_add(&request.header, TCA_KIND, "bpf", 4);
+	options = ocs_rtnetlink_add(&request.header, TCA_OPTIONS, NULL, 0);
+	ocs_rtnetlink_add(&request.header, TCA_BPF_FD, &fd, sizeof(fd));
+	ocs_rtnetlink_add(&request.header, TCA_BPF_NAME, filter->name, strlen(filter->name) + 1);
+	ocs_rtnetlink_add(&request.header, TCA_BPF_FLAGS, &flags, sizeof(flags));
+	ocs_rtnetlink_close_list(&request.header, options);
 	return request_send(&request);
 }
