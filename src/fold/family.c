@@ -141,18 +141,19 @@ static void factor_orders(struct family *f, int dim, unsigned int used,
 static bool factors_needless(const struct family *f, const struct ocs_factor *chosen, int n,
 			     int extent)
 {
-	long all = 1;
+	long behind[OCS_FACTORS + 1], before = 1; /* layers across the factors behind, and before */
 	int j;
 
-	for (j = 0; j < n; j++)
-		all *= chosen[j].length;
-	for (j = 0; j < n; j++) {
+	for (j = n, behind[n] = 1; j > 0; j--)
+		behind[j - 1] = behind[j] * chosen[j - 1].length;
+	for (j = 0; j < n; before *= chosen[j++].length) {
 		int tile = f->host->tile[chosen[j].axis], length = chosen[j].length, less;
 
 		if (chosen[j].kind == OCS_FACTOR_RING)
 			continue;
-		less = is_bit(&chosen[j]) ? 1 : length % tile ? length - 1 : length - tile;
-		if (all / length * less >= extent)
+		less = is_bit(&chosen[j]) || tile == 1 || length % tile ? length - 1 :
+									  length - tile;
+		if (before * behind[j + 1] * less >= extent)
 			return true;
 	}
 	return false;
@@ -193,13 +194,13 @@ static struct room room_left(const struct family *f, int dim, const struct ocs_f
 	return room;
 }
 
-/* Whether a path of LENGTH at J, and whatever lengths the paths behind it get, NEED together at the
- * least, leave the box within the cubes that there are. */
-static bool room_enough(const struct family *f, const struct room *room, int edge, int length,
-			long need)
+/* Whether a path at J along CUBES cubes, and whatever lengths the paths behind it get, NEED together at
+ * the least, leave the box within the cubes that there are. */
+static bool room_enough(const struct family *f, const struct room *room, int cubes, int need)
 {
-	return room->cubes * ((length + edge - 1) / edge) *
-		       ((need + room->layer - 1) / room->layer) <=
+	int layer = (int)room->layer;
+
+	return room->cubes * cubes * (layer == 1 ? need : (need + layer - 1) / layer) <=
 	       f->host->ncubes;
 }
 
@@ -214,13 +215,13 @@ static int paths_count(const struct ocs_factor *chosen, int n, int j)
 }
 
 /* Gives lengths to the paths among CHOSEN from index J on.  Thousands of cubes have so many
- * boxes that those which cannot become one are left out as early as may be. */
+ * boxes that those which cannot become one are left out as early as may be; and so many are looked at that
+ * a division counts. */
 static void factor_lengths(struct family *f, int dim, unsigned int used, struct ocs_factor *chosen,
 			   int n, int j, long so_far)
 {
-	int extent = f->shape->extent[dim], most, tile, edge, length, later;
+	int extent = f->shape->extent[dim], most, tile, edge, length, later, cubes, need, least;
 	struct room room;
-	long need, least;
 
 	while (j < n && (is_bit(&chosen[j]) || chosen[j].kind == OCS_FACTOR_RING))
 		j++;
@@ -232,22 +233,23 @@ static void factor_lengths(struct family *f, int dim, unsigned int used, struct 
 	tile = f->host->tile[chosen[j].axis];
 	edge = f->host->edge[chosen[j].axis];
 	room = room_left(f, dim, chosen, n, j);
-	need = (extent + so_far - 1) / so_far;
+	need = so_far < extent ? (int)((extent + so_far - 1) / so_far) : 1;
 	most = longest_axis(f, chosen[j].axis);
 	later = paths_count(chosen, n, j + 1);
 	/* a layer of tiles more than with the others at their least would be needless */
-	least = (need + (1L << later) - 1) >> later;
+	least = (need + (1 << later) - 1) >> later;
 	if (least + tile - 1 < most)
-		most = (int)least + tile - 1;
+		most = least + tile - 1;
 	chosen[j].kind = OCS_FACTOR_PATH;
 	/* the last of them has to reach the extent */
-	length = need > 2 && !later ? (int)(need <= most ? need : most + 1L) : 2;
+	length = need > 2 && !later ? (need <= most ? need : most + 1) : 2;
+	cubes = (length + edge - 1) / edge;
 	for (; length <= most && !f->stop; length++) {
-		long now = so_far * length;
-
+		cubes += length > cubes * edge;
 		chosen[j].length = length;
-		if (f->host->fixed || room_enough(f, &room, edge, length, (extent + now - 1) / now))
-			factor_lengths(f, dim, used, chosen, n, j + 1, now);
+		if (f->host->fixed ||
+		    room_enough(f, &room, cubes, later ? (need + length - 1) / length : 1))
+			factor_lengths(f, dim, used, chosen, n, j + 1, so_far * length);
 	}
 }
 
@@ -320,24 +322,27 @@ static void pool_share(struct family *f, int dim, unsigned int used, unsigned in
 
 static void next_dim(struct family *f, int dim, unsigned int used)
 {
-	unsigned int all = (1u << f->npool) - 1, set;
+	unsigned int all = (1u << f->npool) - 1, left = all & ~used, first, set;
 	int i;
 
 	while (dim < f->shape->ndim && f->shape->extent[dim] == 1)
 		f->now.dim[dim++].n = 0;
 	if (dim == f->shape->ndim) {
 		for (i = 0; i < f->npool; i++) {
-			if (is_bit(&f->pool[i]) && !(used & 1u << i))
+			if (is_bit(&f->pool[i]) && left & 1u << i)
 				return; /* half an axis in use: a path of two */
 		}
 		family_complete(f);
 		return;
 	}
 	/* dimensions that are alike could change places, which gives the same folding again */
-	for (set = f->twin[dim] < 0 ? 1 : f->set[f->twin[dim]]; set <= all && !f->stop; set++) {
+	first = f->twin[dim] < 0 ? 1 : f->set[f->twin[dim]];
+	/* all that is LEFT can make, from few to many */
+	for (set = -left & left; set && !f->stop; set = (set - left) & left) {
+		if (set < first)
+			continue;
 		f->set[dim] = set;
-		if (!(set & used))
-			pool_share(f, dim, used, set);
+		pool_share(f, dim, used, set);
 	}
 }
 

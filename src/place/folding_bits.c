@@ -249,10 +249,8 @@ const uint64_t *ocs_folding_bits_edges(struct ocs_folding_bits *b, int axis, int
 		return b->pool + b->made[axis][layer];
 	if (!b->boxed)
 		box_make(b);
-	for (i = 0; i < b->table->box[axis]; i++) {
-		if (bits || i == layer)
-			b->made[axis][i] = pool_take(b, b->set_words[axis]);
-	}
+	for (i = bits ? 0 : layer; i < (bits ? b->table->box[axis] : layer + 1); i++)
+		b->made[axis][i] = pool_take(b, b->set_words[axis]);
 	for (i = first; i >= 0; i = b->steps[i].next) {
 		if (bits)
 			bit_step_mark(b, &b->steps[i], axis);

@@ -110,19 +110,6 @@ static void light_add(struct ocs_catalogue_rest *b, int folding, const struct oc
 	b->lights[b->nlights++] = light;
 }
 
-/* Boxes with gaps are many: only offsets where their tiles are the fabric's, and
- * none that goes round. */
-static bool gaps_aligned(const struct ocs_catalogue_rest *b, const struct ocs_folding *f, int axis,
-			 int offset, int cubes)
-{
-	int tile = b->host.tile[axis], box = f->box[axis];
-	int border = f->flip & 1u << axis ? offset + box : offset;
-
-	if (border % tile)
-		return false;
-	return b->host.fixed || offset + box <= cubes * b->host.edge[axis];
-}
-
 struct axis_places {
 	int n;
 	int offset[2 * OCS_EDGE_MAX], count[2 * OCS_EDGE_MAX];
@@ -136,8 +123,22 @@ static void axis_place_add(const struct ocs_catalogue_rest *b, const struct ocs_
 
 	places->offset[n] = offset;
 	places->count[n] = count;
-	places->layers[n] =
-		tile_layers(offset, f->box[axis], count * b->host.edge[axis], b->host.tile[axis]);
+	if (f->filled)
+		places->layers[n] = tile_layers(offset, f->box[axis], count * b->host.edge[axis],
+						b->host.tile[axis]);
+}
+
+/* Boxes with gaps are many: only offsets where their tiles are the fabric's, and none that goes round.
+ * ENDS: before which offset. */
+static void gap_places(const struct ocs_catalogue_rest *b, const struct ocs_folding *f, int axis,
+		       int ends, int count, struct axis_places *places)
+{
+	int tile = b->host.tile[axis], box = f->box[axis], o = 0;
+
+	if (tile > 1 && f->flip & 1u << axis)
+		o = (tile - box % tile) % tile;
+	for (; o < ends && (b->host.fixed || o + box <= count * b->host.edge[axis]); o += tile)
+		axis_place_add(b, f, axis, o, count, places);
 }
 
 /* The places on one axis: offsets in as few cubes as possible, going round where
@@ -146,17 +147,18 @@ static void axis_places(const struct ocs_catalogue_rest *b, const struct ocs_fol
 			struct axis_places *places)
 {
 	int edge = b->host.edge[axis], box = f->box[axis], least = (box + edge - 1) / edge, o;
+	bool whole = f->closed[axis] || box == least * edge;
 
 	places->n = 0;
 	if (b->host.fixed)
 		edge = b->host.tile[axis]; /* further ones are tried by moving tiles */
-	for (o = 0; o < edge; o++) {
-		if (o && (f->closed[axis] || box == least * b->host.edge[axis]))
-			break;
-		if (f->filled || gaps_aligned(b, f, axis, o, least))
-			axis_place_add(b, f, axis, o, least, places);
+	if (!f->filled) {
+		gap_places(b, f, axis, whole ? 1 : edge, least, places);
+		return;
 	}
-	for (o = 1; !b->host.fixed && !f->closed[axis] && f->filled && o < edge; o++) {
+	for (o = 0; o < (whole ? 1 : edge); o++)
+		axis_place_add(b, f, axis, o, least, places);
+	for (o = 1; !b->host.fixed && !f->closed[axis] && o < edge; o++) {
 		if (o + box > least * edge)
 			axis_place_add(b, f, axis, o, least + 1, places);
 	}
@@ -166,9 +168,9 @@ static void lights_make(struct ocs_catalogue_rest *b, int folding)
 {
 	const struct ocs_folding *f = &b->cat->foldings[folding];
 	struct axis_places p[OCS_AXES];
-	int a, i, j, k;
+	int cubes = box_cubes(b, f), a, i, j, k;
 
-	if (box_cubes(b, f) > b->cubes_limit || (!f->filled && gaps_sprawl(b, box_cubes(b, f))))
+	if (cubes > b->cubes_limit || (!f->filled && gaps_sprawl(b, cubes)))
 		return;
 	for (a = 0; a < OCS_AXES; a++)
 		axis_places(b, f, a, &p[a]);
@@ -179,11 +181,12 @@ static void lights_make(struct ocs_catalogue_rest *b, int folding)
 					{ p[0].offset[i], p[1].offset[j], p[2].offset[k] },
 					{ p[0].count[i], p[1].count[j], p[2].count[k] }
 				};
-				int nodes = p[0].layers[i] * p[1].layers[j] * p[2].layers[k];
+				int nodes = 0;
 
+				if (f->filled)
+					nodes = p[0].layers[i] * p[1].layers[j] * p[2].layers[k];
 				light_add(b, folding, &lay,
-					  lay.count[0] * lay.count[1] * lay.count[2],
-					  f->filled ? nodes : 0);
+					  lay.count[0] * lay.count[1] * lay.count[2], nodes);
 			}
 		}
 	}
