@@ -17,6 +17,7 @@
 #include "src/util/text.h"
 
 #include <json-c/json.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,10 +40,32 @@ static bool target_exists(struct ocsd *d, const char *kind, const char *name)
 	return false;
 }
 
+/* NAME as everybody else writes it, if it stands for something: "sw:07" is port 7 of sw.  What was drained
+ * under another name, once, keeps that.  The caller frees it. */
+static char *target_name(struct ocsd *d, const char *kind, const char *name)
+{
+	const char *colon = strrchr(name, ':');
+	struct ocs_port port;
+	int at[OCS_AXES];
+
+	if (!ocsd_drain_find(d, kind, name)) {
+		if (strcmp(kind, "port") == 0 && ocsd_port_parse(d, name, &port) == 0)
+			return ocs_asprintf("%s:%d", d->fabric->switches[port.sw].name, port.port);
+		if (strcmp(kind, "xpu") == 0 && ocs_fabric_xpu_node(d->fabric, name) >= 0 &&
+		    sscanf(colon, ":%d,%d,%d", &at[0], &at[1], &at[2]) == OCS_AXES)
+			return ocs_asprintf("%.*s:%d,%d,%d", (int)(colon - name), name, at[0],
+					    at[1], at[2]);
+	}
+	return ocs_strdup(name);
+}
+
+/* KIND and NAME belong to the request. */
 static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request, bool resumed, const char **kind,
 		       const char **name)
 {
+	char *whole;
+
 	*kind = ocs_field_text(request, OCS_FIELD_KIND, NULL);
 	*name = ocs_field_text(request, OCS_FIELD_NAME, NULL);
 	if (!*kind || !*name ||
@@ -53,6 +76,10 @@ static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    "the request needs kind (cube, node, port, switch or xpu) and name");
 		return -1;
 	}
+	whole = target_name(d, *kind, *name);
+	ocs_field_add_text(request, OCS_FIELD_NAME, whole);
+	*name = ocs_field_text(request, OCS_FIELD_NAME, NULL);
+	free(whole);
 	/* What was drained and then left ocs.yaml can be resumed, else it would stay for ever. */
 	if (!target_exists(d, *kind, *name) && !(resumed && ocsd_drain_find(d, *kind, *name))) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocs.yaml has no %s %s; %s", *kind, *name,

@@ -362,6 +362,36 @@ static void dark_and_drained(void **state)
 	free(nodes);
 }
 
+/* However a port or an XPU is written, it is drained and resumed by one name. */
+static void one_name(void **state)
+{
+	static const char *const names[][3] = {
+		{ "port", "direct-0:02", "direct-0:2" },
+		{ "xpu", "c0:00,+1, 1", "c0:0,1,1" },
+	};
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *events = rig_client(rig);
+
+	json_object_put(rig_ask(events, "{'op':'subscribe'}"));
+	for (int i = 0; i < 2; i++) {
+		for (int back = 0; back < 2; back++) {
+			struct json_object *event;
+
+			json_object_put(rig_ask(
+				client, "{'op':'%s','kind':'%s','name':'%s','reason':'x'}",
+				back ? "resume" : "drain", names[i][0], names[i][back ? 2 : 1]));
+			event = rig_event(events, "drain");
+			assert_string_equal(rig_text(event, "name"), names[i][2]);
+			assert_int_equal(
+				json_object_get_boolean(json_object_object_get(event, "drained")),
+				!back);
+			json_object_put(event);
+		}
+	}
+	ocs_client_close(client);
+	ocs_client_close(events);
+}
+
 /* Batches end with a full read-back, but do not look at the light: polls come between them,
  * however close they follow each other. */
 static void dark_on_a_busy_switch(void **state)
@@ -403,6 +433,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(lossy_path, setup_loops, rig_teardown),
 	cmocka_unit_test_setup_teardown(selftest_fails, setup_loops, rig_teardown),
 	cmocka_unit_test_setup_teardown(dark_and_drained, setup_quick, rig_teardown),
+	cmocka_unit_test_setup_teardown(one_name, setup_quick, rig_teardown),
 	cmocka_unit_test_setup_teardown(dark_on_a_busy_switch, setup_polling, rig_teardown),
 };
 
