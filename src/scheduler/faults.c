@@ -98,13 +98,16 @@ void ocs_faults_drain(const char *kind, const char *name, const char *reason, bo
 	ocs_state.changed = true;
 }
 
+static bool is_suspect(const struct ocs_switch_state *state)
+{
+	return state->suspect_until_ns && state->suspect_until_ns > ocs_now_ns();
+}
+
 bool ocs_faults_switch_usable(int sw)
 {
 	const struct ocs_switch_state *state = &ocs_state.switches[sw];
 
-	if (state->state != OCS_SWITCH_UP)
-		return false;
-	if (state->suspect_until_ns && state->suspect_until_ns > ocs_now_ns())
+	if (state->state != OCS_SWITCH_UP || is_suspect(state))
 		return false;
 	for (const struct ocs_drain *drain = ocs_state.drains; drain; drain = drain->next) {
 		if (strcmp(drain->kind, "switch") == 0 &&
@@ -212,11 +215,10 @@ char *ocs_faults_describe(void)
 		}
 		ocs_text_add(&text, "%sswitch %s %s", text.length ? ", " : "",
 			     fabric->switches[i].name,
-			     ocs_state.switches[i].state == OCS_SWITCH_UP &&
-					     !ocs_state.switches[i].suspect_until_ns ?
-				     "drained" :
-			     ocs_state.switches[i].state == OCS_SWITCH_DRAINED ? "drained" :
-										 "failed");
+			     ocs_state.switches[i].state == OCS_SWITCH_FAILED ||
+					     is_suspect(&ocs_state.switches[i]) ?
+				     "failed" :
+				     "drained");
 	}
 	for (const struct ocs_drain *drain = ocs_state.drains; drain; drain = drain->next) {
 		if (strcmp(drain->kind, "switch") == 0)
