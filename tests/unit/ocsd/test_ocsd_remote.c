@@ -211,9 +211,12 @@ static bool is_drained(struct rig *rig, const char *cube)
 {
 	struct ocs_client *client = rig_client(rig);
 	struct json_object *reply = rig_ask(client, "{'op':'show','what':'fabric'}");
-	bool found = strstr(json_object_to_json_string(reply), cube) &&
-		     strstr(json_object_to_json_string(reply), "drained by");
+	struct json_object *drains = json_object_object_get(reply, "drains");
+	bool found = false;
 
+	assert_true(json_object_is_type(drains, json_type_array));
+	for (size_t i = 0; i < json_object_array_length(drains); i++)
+		found |= !strcmp(rig_text(json_object_array_get_idx(drains, i), "name"), cube);
 	json_object_put(reply);
 	ocs_client_close(client);
 	return found;
