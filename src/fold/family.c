@@ -337,7 +337,7 @@ static void next_dim(struct family *f, int dim, unsigned int used)
 	}
 	/* dimensions that are alike could change places, which gives the same folding again */
 	first = f->twin[dim] < 0 ? 1 : f->set[f->twin[dim]];
-	/* all that is LEFT can make, from few to many */
+	/* all sets of what is LEFT, in ascending order */
 	for (set = -left & left; set && !f->stop; set = (set - left) & left) {
 		if (set < first)
 			continue;
