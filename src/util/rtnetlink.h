@@ -12,7 +12,8 @@
 /* A socket on which an answer of the kernel is waited for no longer than 5 s (EAGAIN).  -1 with errno. */
 int ocs_rtnetlink_open(void);
 
-/* Appends an attribute TYPE with the LENGTH bytes DATA to MESSAGE, behind which the caller has the room. */
+/* Appends an attribute TYPE with the LENGTH bytes DATA (NULL: none) to MESSAGE, behind which the caller has
+ * the room.  Returns where it lies. */
 struct rtattr *ocs_rtnetlink_add(struct nlmsghdr *message, int type, const void *data,
 				 size_t length);
 

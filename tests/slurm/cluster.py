@@ -52,6 +52,11 @@ class ClusterError(Exception):
     pass
 
 
+def seconds(text):
+    """A time as Slurm writes it, in seconds since 1970."""
+    return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+
+
 def tail(path, lines=15):
     try:
         with open(path, errors="replace") as handle:

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from cluster import seconds
+
 DEPTH = 40      # bf_max_job_test
 
 
@@ -27,10 +29,6 @@ def idle(planned):
     planned.run("ocsctl resume cube c3 --fabric %s" % planned.yaml, check=False)
     planned.cancel_all()
     planned.until(lambda: not planned.patches(), 30, "dark switches")
-
-
-def seconds(text):
-    return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
 
 
 def promise(cluster, job, limit=40):

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from cluster import seconds
+
 
 @pytest.fixture(scope="module")
 def asked(make_cluster):
@@ -26,7 +28,7 @@ def idle(asked):
 
 
 def end_of(cluster, job):
-    return int(time.mktime(time.strptime(cluster.job(job)["EndTime"], "%Y-%m-%dT%H:%M:%S")))
+    return int(seconds(cluster.job(job)["EndTime"]))
 
 
 def holder(cluster, node, minutes):

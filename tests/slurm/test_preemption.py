@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from cluster import seconds
 from rings import broken_edges
 
 GRACE_S = 120
@@ -71,7 +72,7 @@ def restarts(tiers, job):
 
 def started(tiers, job):
     """In seconds, as Slurm counts them."""
-    return time.mktime(time.strptime(tiers.job(job)["StartTime"], "%Y-%m-%dT%H:%M:%S"))
+    return seconds(tiers.job(job)["StartTime"])
 
 
 def urgent(tiers, shape="4x4x4", *arguments):

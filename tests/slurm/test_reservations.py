@@ -4,9 +4,10 @@
 
 import json
 import re
-import time
 
 import pytest
+
+from cluster import seconds
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +33,6 @@ def idle(kept):
 def reservations(cluster):
     text = cluster.out(["scontrol", "-o", "show", "reservation"])
     return dict(re.findall(r"ReservationName=(\S+) .*? Nodes=(\S+)", text))
-
-
-def seconds(text):
-    return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
 
 
 def reserve(cluster, *arguments, users="root"):
